@@ -1,0 +1,373 @@
+"""What is measured about a set of runs: success, speed, sparsity, each with a 95 % interval.
+
+The definitions are those of the papers (Madsen & Johansen 2020, section 4.1.1; Mistry, Farrahi & Hare 2022,
+section 4), which were inherited from one to the next:
+
+* **success rate**: share of the runs whose test error, at the weights with the lowest validation error, is below
+  a threshold; Wilson score interval;
+* **solved at**: first logged iteration whose test error is below the threshold; mean over the solved runs with the
+  profile-likelihood interval of a gamma distribution;
+* **sparsity error**: largest distance of a weight from the values a unit may take; mean over the solved runs with
+  the profile-likelihood interval of a beta distribution on [0, 0.5].
+
+Intervals are Interval values, spreads (standard error, median absolute deviation) are Spread values. Quantiles,
+distributions and root finding are SciPy's, the Wilson interval is statsmodels'.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Callable, Literal, Sequence
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "Interval",
+    "Spread",
+    "success_rate",
+    "mean",
+    "solved_at",
+    "solved_at_median",
+    "sparsity_error",
+    "mean_and_standard_error",
+    "median_and_mad",
+    "first_solved",
+    "selected",
+    "summarise",
+]
+
+_LARGEST_ERROR = 0.5  # a weight is never further than this from the nearest allowed value
+_SMALLEST_ERROR = 1e-16  # the papers' clipping of sparsity errors, keeps the beta likelihood finite
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate from `n` values and the ends of its confidence interval (NaN where there is none)."""
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def overlaps(self, other: Interval) -> bool:
+        """Whether the two intervals share a point; False if an end is missing."""
+        return self.low <= other.high and other.low <= self.high
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A central value of `n` values and a measure of spread that is no confidence interval."""
+
+    estimate: float
+    spread: float
+    n: int
+
+
+def success_rate(success: Sequence[bool], confidence: float = 0.95) -> Interval:
+    """Share of true values with the Wilson score interval (no continuity correction).
+
+    A missing value counts as a failure.
+
+    >>> success_rate([True] * 16 + [False] * 9)
+    Interval(estimate=0.64, low=0.4451..., high=0.7975..., n=25)
+    """
+    from statsmodels.stats.proportion import proportion_confint
+
+    values = _vector(success, "success")
+    n = values.size
+    if n == 0:
+        return _nothing()
+    count = int(np.count_nonzero(np.nan_to_num(values)))
+    low, high = proportion_confint(count, n, alpha=1 - confidence, method="wilson")
+    return Interval(count / n, float(low) if count else 0.0, float(high) if count < n else 1.0, n)
+
+
+def mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    """Mean with Student's t interval, for errors that no distribution is assumed for. NaN values are left out."""
+    return _student(_present(values, "values"), confidence)
+
+
+def solved_at(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    r"""Mean first solved iteration with the profile-likelihood interval of a gamma distribution.
+
+    The gamma distribution is parameterised by its mean :math:`\mu` and variance :math:`\sigma^2` (shape
+    :math:`\mu^2/\sigma^2`, rate :math:`\mu/\sigma^2`); for every :math:`\mu` the likelihood is maximised over
+    :math:`\sigma^2`, and the interval holds every :math:`\mu` that a likelihood-ratio test does not reject. The
+    likeliest :math:`\mu` is exactly the sample mean (the values printed in the papers differ from it where their
+    optimiser stopped early).
+
+    NaN values (runs that were never solved) are left out. With fewer than two values, with a standard deviation of
+    at most 1e-5, or where a value is zero (a gamma likelihood has none there) the interval is Student's, cut at 0;
+    a single value has no interval.
+
+    >>> solved_at([1000.0, 2000.0, 3000.0, 4000.0])
+    Interval(estimate=2500.0, low=1450..., high=4861..., n=4)
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import gammaln
+
+    x = _present(values, "solved_at")
+    if (x < 0).any():
+        raise ValueError("solved_at holds negative values; an iteration is zero or more.")
+    if x.size < 2 or x.std(ddof=1) <= 1e-5 or (x == 0).any():
+        return _student(x, confidence, lowest=0.0)
+    average = x.mean()
+    mean_log = np.log(x / average).mean()
+
+    def profile(log_ratio: float) -> float:  # log_ratio = log(mu / sample mean)
+        def negative(log_shape: float) -> float:
+            shape = np.exp(log_shape)
+            each = shape * (log_shape - log_ratio - np.exp(-log_ratio)) - gammaln(shape) + (shape - 1) * mean_log
+            return -x.size * each
+
+        return -minimize_scalar(negative, bounds=(-20.0, 45.0), method="bounded", options={"xatol": 1e-9}).fun
+
+    low, high = _likelihood_interval(profile, 0.0, confidence)
+    return Interval(float(average), float(average * np.exp(low)), float(average * np.exp(high)), x.size)
+
+
+def solved_at_median(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    """Median first solved iteration with the distribution-free interval between two order statistics.
+
+    NaN values are left out. An end is NaN where too few values are there for the confidence asked for.
+
+    >>> solved_at_median([1000.0, 2000.0, 3000.0])
+    Interval(estimate=2000.0, low=nan, high=nan, n=3)
+    """
+    from scipy.stats import quantile_test
+
+    x = _present(values, "solved_at")
+    if x.size == 0:
+        return _nothing()
+    ends = quantile_test(x, p=0.5).confidence_interval(confidence_level=confidence)
+    return Interval(float(np.median(x)), float(ends.low), float(ends.high), x.size)
+
+
+def sparsity_error(
+    values: Sequence[float], confidence: float = 0.95, *, scale: Literal["true", "published"] = "true"
+) -> Interval:
+    r"""Mean sparsity error with the profile-likelihood interval of a beta distribution on [0, 0.5].
+
+    Its mean is :math:`\mu`: twice the error follows :math:`\mathrm{Beta}(2\mu v, (1 - 2\mu) v)`, and :math:`v` is
+    profiled out. Values are clipped to [1e-16, 0.5 - 1e-16]. The estimate is the likeliest :math:`\mu`; it is the
+    sample mean for small errors and departs from it where errors pile up at both ends (see mean for that one).
+
+    ``scale="published"`` evaluates that likelihood at the error itself instead of at twice the error, as the
+    statistics behind all three papers' figures did: the mean and both ends come out **half as large**. With fewer
+    than two values or a standard deviation of at most 1e-10 the interval is Student's, cut to [0, 0.5]; this one
+    was never halved, so published values mix two scales.
+
+    >>> true = sparsity_error([1e-5, 3e-5, 2e-5, 5e-5])
+    >>> halved = sparsity_error([1e-5, 3e-5, 2e-5, 5e-5], scale="published")
+    >>> round(halved.estimate / true.estimate, 3)
+    0.5
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import betaln, expit, logit
+
+    if scale not in ("true", "published"):
+        raise ValueError(f'scale is {scale!r}; it must be "true" or "published".')
+    x = _present(values, "sparsity_error")
+    if (x < 0).any():
+        raise ValueError("sparsity_error holds negative values; it is a distance, zero or more.")
+    if x.size < 2 or x.std(ddof=1) <= 1e-10:
+        return _student(x, confidence, lowest=0.0, highest=_LARGEST_ERROR)
+    clipped = np.clip(x, _SMALLEST_ERROR, _LARGEST_ERROR - _SMALLEST_ERROR)
+    data = 2 * clipped if scale == "true" else clipped
+    mean_log, mean_log1p = np.log(data).mean(), np.log1p(-data).mean()
+
+    def profile(position: float) -> float:  # position = logit(2 mu)
+        share = expit(position)
+
+        def negative(log_precision: float) -> float:
+            a, b = share * np.exp(log_precision), expit(-position) * np.exp(log_precision)
+            return -x.size * ((a - 1) * mean_log + (b - 1) * mean_log1p - betaln(a, b))
+
+        start = -np.log(share)  # the shape parameter a is 1 there
+        return -minimize_scalar(
+            negative, bounds=(start - 12.0, start + 40.0), method="bounded", options={"xatol": 1e-9}
+        ).fun
+
+    centre = float(logit(data.mean()))
+    best = minimize_scalar(lambda p: -profile(p), bracket=(centre - 0.05, centre + 0.05), tol=1e-6)
+    low, high = _likelihood_interval(profile, float(best.x), confidence)
+    return Interval(*(float(expit(position) / 2) for position in (best.x, low, high)), x.size)
+
+
+def mean_and_standard_error(values: Sequence[float]) -> Spread:
+    """Mean and standard deviation (n - 1) over the square root of n. NaN values are left out.
+
+    >>> mean_and_standard_error([1.0, 2.0, 3.0])
+    Spread(estimate=2.0, spread=0.577..., n=3)
+    """
+    x = _present(values, "values")
+    if x.size == 0:
+        return Spread(float("nan"), float("nan"), 0)
+    error = x.std(ddof=1) / np.sqrt(x.size) if x.size > 1 else float("nan")
+    return Spread(float(x.mean()), float(error), x.size)
+
+
+def median_and_mad(values: Sequence[float]) -> Spread:
+    """Median and median absolute deviation from it, unscaled. NaN values are left out, infinite ones kept.
+
+    >>> median_and_mad([1.0, 2.0, 4.0, 100.0])
+    Spread(estimate=3.0, spread=1.5, n=4)
+    """
+    x = _present(values, "values")
+    if x.size == 0:
+        return Spread(float("nan"), float("nan"), 0)
+    middle = np.median(x)
+    with np.errstate(invalid="ignore"):
+        deviation = np.where(x == middle, 0.0, np.abs(x - middle))
+    return Spread(float(middle), float(np.median(deviation)), x.size)
+
+
+def first_solved(
+    iterations: Sequence[int], test_mse: Sequence[float] | np.ndarray, threshold: float
+) -> float | np.ndarray:
+    """First logged iteration whose test error is strictly below the threshold, NaN if there is none.
+
+    `iterations` has shape (logs,), `test_mse` (..., logs); the result has shape (...).
+
+    >>> first_solved([0, 1000, 2000, 3000], [1.0, float("nan"), 1e-6, 1e-7], threshold=1e-5)
+    2000.0
+    """
+    steps = np.asarray(iterations, dtype=float)
+    errors = np.asarray(test_mse, dtype=float)
+    if steps.ndim != 1 or errors.ndim == 0 or errors.shape[-1] != steps.size:
+        raise ValueError(
+            f"iterations has shape {steps.shape} and test_mse {errors.shape}; the last axis of test_mse must hold "
+            "one error per logged iteration."
+        )
+    below = errors < np.expand_dims(np.asarray(threshold, dtype=float), -1)
+    found = np.where(below.any(-1), steps[below.argmax(-1)] if steps.size else np.nan, np.nan)
+    return float(found) if found.ndim == 0 else found
+
+
+def selected(valid_mse: Sequence[float] | np.ndarray) -> int | np.ndarray:
+    """Index of the lowest validation error along the last axis: the first one of equals, NaN left out, -1 if all are.
+
+    >>> selected([3.0, float("nan"), 1.0, 1.0])
+    2
+    >>> selected([float("nan")])
+    -1
+    """
+    errors = np.asarray(valid_mse, dtype=float)
+    if errors.ndim == 0:
+        raise ValueError("valid_mse is a single number; it must hold one error per logged iteration.")
+    missing = np.isnan(errors)
+    if errors.shape[-1] == 0 or missing.all():
+        index = np.full(errors.shape[:-1], -1)
+    else:
+        lowest = np.where(missing, np.inf, errors).min(-1, keepdims=True)
+        found = ~missing & (errors == lowest)
+        index = np.where(found.any(-1), found.argmax(-1), -1)
+    return int(index) if index.ndim == 0 else index
+
+
+def summarise(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """One row per group of runs, with the three measures of the papers.
+
+    `rows` needs the columns success, solved_at and sparsity_error and those named in `by`; groups keep the order in
+    which they appear. Speed and sparsity are means over the solved runs of a group. Columns of the result: those of
+    `by`, n, solved, success, success_low, success_high, solved_at_median, solved_at_mean, solved_at_low,
+    solved_at_high, sparsity_error, sparsity_error_low, sparsity_error_high.
+    """
+    import pandas as pd
+
+    by = [by] if isinstance(by, str) else list(by)
+    _require_columns(rows, [*by, "success", "solved_at", "sparsity_error"])
+    if rows.empty:
+        raise ValueError("There are no rows to summarise.")
+    groups = rows.groupby(by, sort=False, dropna=False) if by else [((), rows)]
+    table = []
+    for names, group in groups:
+        won = np.nan_to_num(_vector(group["success"], "success")).astype(bool)
+        rate = success_rate(won)
+        steps = group["solved_at"][won]
+        speed, middle, sparsity = solved_at(steps), solved_at_median(steps), sparsity_error(group["sparsity_error"][won])
+        table.append(
+            dict(zip(by, names))
+            | {
+                "n": rate.n,
+                "solved": int(won.sum()),
+                "success": rate.estimate,
+                "success_low": rate.low,
+                "success_high": rate.high,
+                "solved_at_median": middle.estimate,
+                "solved_at_mean": speed.estimate,
+                "solved_at_low": speed.low,
+                "solved_at_high": speed.high,
+                "sparsity_error": sparsity.estimate,
+                "sparsity_error_low": sparsity.low,
+                "sparsity_error_high": sparsity.high,
+            }
+        )
+    return pd.DataFrame(table)
+
+
+def _likelihood_interval(
+    profile: Callable[[float], float], best: float, confidence: float
+) -> tuple[float, float]:
+    """Where the profile log-likelihood has fallen by half the chi-square quantile, below and above its maximum."""
+    from scipy.optimize import brentq
+    from scipy.stats import chi2
+
+    level = profile(best) - chi2.ppf(confidence, df=1) / 2
+
+    def end(direction: float) -> float:
+        inner, step = best, 0.05
+        while step < 200:
+            outer = best + direction * step
+            if profile(outer) < level:
+                return brentq(lambda position: profile(position) - level, inner, outer, xtol=1e-7)
+            inner, step = outer, 2 * step
+        return direction * np.inf
+
+    return end(-1.0), end(1.0)
+
+
+def _student(x: np.ndarray, confidence: float, lowest: float = -np.inf, highest: float = np.inf) -> Interval:
+    from scipy.stats import t
+
+    if x.size == 0:
+        return _nothing()
+    average = float(np.clip(x.mean(), lowest, highest))
+    if x.size == 1:
+        return Interval(average, float("nan"), float("nan"), 1)
+    half = t.ppf((1 + confidence) / 2, x.size - 1) * x.std(ddof=1) / np.sqrt(x.size)
+    return Interval(average, float(max(average - half, lowest)), float(min(average + half, highest)), x.size)
+
+
+def _nothing() -> Interval:
+    return Interval(float("nan"), float("nan"), float("nan"), 0)
+
+
+def _vector(values: Sequence, name: str) -> np.ndarray:
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must hold numbers (or true and false); it holds something else.") from None
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}; it must be one value per run.")
+    return array
+
+
+def _present(values: Sequence, name: str) -> np.ndarray:
+    array = _vector(values, name)
+    return array[~np.isnan(array)]
+
+
+def _require_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in rows.columns:
+            near = difflib.get_close_matches(str(name), [str(column) for column in rows.columns], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(str, rows.columns))}."
+            raise ValueError(f"The rows have no column {name!r}: {hint}")
