@@ -1,0 +1,1 @@
+"""Neural arithmetic logic units in PyTorch."""

@@ -1,0 +1,53 @@
+"""Checks of constructor arguments: each raises one sentence that says what was wrong and what is allowed."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+def nearest(value: object, allowed: Iterable[object]) -> str:
+    """The allowed names, with the one nearest to ``value`` singled out, as the end of an error sentence."""
+    names = [str(name) for name in allowed]
+    close = get_close_matches(str(value).lower(), [name.lower() for name in names], n=1, cutoff=0.5)
+    guess = next((name for name in names if close and name.lower() == close[0]), None)
+    hint = f" (nearest: {guess!r})" if guess else ""
+    return "allowed: " + ", ".join(repr(name) for name in names) + hint
+
+
+def positive_int(name: str, value: Any) -> int:
+    """``value`` if it is an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a positive integer, but it is {value!r} ({type(value).__name__}).")
+    if value < 1:
+        raise ValueError(f"{name} must be a positive integer, but it is {value!r}.")
+    return value
+
+
+def number(name: str, value: Any, low: float = float("-inf"), high: float = float("inf")) -> float:
+    """``value`` as a float if it is a number in ``[low, high]``."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number in [{low}, {high}], but it is {value!r} ({type(value).__name__}).")
+    if not low <= value <= high:
+        raise ValueError(f"{name} must be a number in [{low}, {high}], but it is {value!r}.")
+    return float(value)
+
+
+def boolean(name: str, value: Any) -> bool:
+    """``value`` if it is True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, but it is {value!r} ({type(value).__name__}).")
+    return value
+
+
+def one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
+    """``value`` if it is one of ``allowed``."""
+    if not any(type(value) is type(choice) and value == choice for choice in allowed):
+        raise ValueError(f"{name} has no value {value!r}; {nearest(value, allowed)}.")
+    return value
+
+
+def subset(name: str, values: Any, allowed: tuple[str, ...]) -> tuple[str, ...]:
+    """``values`` as a tuple if each of them is one of ``allowed``."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a tuple of names, but it is {values!r}; {nearest(values, allowed)}.")
+    return tuple(one_of(name, value, allowed) for value in values)

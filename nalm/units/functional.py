@@ -1,0 +1,159 @@
+r"""Formulas that several units share, as pure functions of tensors.
+
+Shapes: ``x`` is ``(..., in)``, a weight is ``(out, in)``, a result is ``(..., out)``. All functions are
+elementwise operations and small reductions without branches on data, so that they pass through
+``torch.func`` transforms and fuse under ``torch.compile``.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+UNROLLED_SIZE = 32
+"""Largest ``out * in`` for which :func:`weighted_sum` multiplies elementwise instead of calling a matrix product."""
+
+
+def weighted_sum(x: Tensor, weight: Tensor) -> Tensor:
+    r"""The linear map :math:`y_o = \sum_i W_{oi} x_i`.
+
+    Small weights are applied as a broadcast product and a sum: under ``vmap`` a matrix product becomes one
+    batched product of tiny matrices, which on a CPU is many times slower than the fused elementwise loop.
+
+    Args:
+        x: input ``(..., in)``.
+        weight: weight ``(out, in)``.
+
+    Returns:
+        The tensor ``(..., out)``.
+
+    Example:
+        >>> weighted_sum(torch.tensor([3.0, 2.0]), torch.tensor([[1.0, -1.0]]))
+        tensor([1.])
+    """
+    if weight.shape[-2] * weight.shape[-1] <= UNROLLED_SIZE:
+        return (x.unsqueeze(-2) * weight).sum(-1)
+    if x.dim() == 2:
+        # Under vmap, mm keeps a single wide product where x is shared; linear and einsum do not.
+        return torch.mm(x, weight.T)
+    return torch.matmul(x, weight.mT)
+
+
+def product(factors: Tensor) -> Tensor:
+    r"""The product over the last dimension, :math:`\prod_i f_i`.
+
+    Folds the dimension in halves. The gradient of each factor is then the product of the others by plain
+    multiplication: exact where factors are zero, and without the division or the branch of ``torch.prod``.
+
+    Args:
+        factors: tensor ``(..., n)``, n at least 1.
+
+    Returns:
+        The tensor ``(...)``.
+
+    Example:
+        >>> factors = torch.tensor([2.0, 0.0, 5.0], requires_grad=True)
+        >>> product(factors).backward()
+        >>> factors.grad
+        tensor([ 0., 10.,  0.])
+    """
+    rest = []
+    while (n := factors.shape[-1]) > 1:
+        half = n // 2
+        if n % 2:
+            rest.append(factors[..., -1])
+        factors = factors[..., :half] * factors[..., half : 2 * half]
+    result = factors[..., 0]
+    for factor in rest:
+        result = result * factor
+    return result
+
+
+def identity_product(x: Tensor, weight: Tensor) -> Tensor:
+    r"""The product with selectable factors, :math:`y_o = \prod_i (W_{oi} x_i + 1 - W_{oi})`.
+
+    Madsen & Johansen (2020), Eq. 12: weight 1 multiplies by :math:`x_i`, weight 0 by 1.
+
+    Args:
+        x: input ``(..., in)``.
+        weight: weight ``(out, in)``.
+
+    Returns:
+        The tensor ``(..., out)``.
+
+    Example:
+        >>> identity_product(torch.tensor([3.0, 2.0, 7.0]), torch.tensor([[1.0, 1.0, 0.0]]))
+        tensor([6.])
+    """
+    return product(weight * x.unsqueeze(-2) + 1 - weight)
+
+
+def nac_weight(weight_tanh: Tensor, weight_sigmoid: Tensor) -> Tensor:
+    r"""The NAC weight :math:`\tanh(\hat W) \odot \sigma(\hat M)`, biased towards {-1, 0, 1}."""
+    return torch.tanh(weight_tanh) * torch.sigmoid(weight_sigmoid)
+
+
+def exp_log(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    r"""The product of powers of magnitudes, :math:`y_o = \exp(\sum_i W_{oi} \log(|x_i| + \epsilon))`.
+
+    Args:
+        x: input ``(..., in)``; its sign is lost.
+        weight: exponents ``(out, in)``.
+        eps: added to the magnitude.
+
+    Returns:
+        The tensor ``(..., out)``.
+    """
+    return torch.exp(weighted_sum(torch.log(torch.abs(x) + eps), weight))
+
+
+def phase(x: Tensor) -> Tensor:
+    r"""The angle of a real number in the complex plane: :math:`\pi` where x < 0, else 0 (also at 0)."""
+    return math.pi * (x < 0).to(x.dtype)
+
+
+def complex_power(r: Tensor, k: Tensor, weight: Tensor, weight_im: Tensor | None = None) -> Tensor:
+    r"""The real part of :math:`\prod_i z_i^{W_{oi}}` with :math:`z_i = r_i e^{\mathrm{i} k_i}` and complex W.
+
+    :math:`y = \exp(W_r \log r - W_i k) \odot \cos(W_r k + W_i \log r)`: Heim et al. (2020), Eq. 10. Here k
+    contains the factor :math:`\pi` that the paper writes beside it.
+
+    Args:
+        r: magnitudes ``(..., in)``, positive.
+        k: angles ``(..., in)``.
+        weight: real part of the exponents ``(out, in)``.
+        weight_im: their imaginary part ``(out, in)``; None for zero.
+
+    Returns:
+        The tensor ``(..., out)``.
+
+    Example:
+        >>> x = torch.tensor([-3.0, 2.0], dtype=torch.float64)
+        >>> complex_power(x.abs(), phase(x), torch.tensor([[1.0, -1.0]], dtype=torch.float64))
+        tensor([-1.5000], dtype=torch.float64)
+    """
+    log_r = torch.log(r)
+    if weight_im is None:
+        return torch.exp(weighted_sum(log_r, weight)) * torch.cos(weighted_sum(k, weight))
+    magnitude = torch.exp(weighted_sum(log_r, weight) - weighted_sum(k, weight_im))
+    return magnitude * torch.cos(weighted_sum(k, weight) + weighted_sum(log_r, weight_im))
+
+
+def distance_to_binary(weight: Tensor) -> Tensor:
+    r"""Entrywise distance to {0, 1}: :math:`\min(|W|, |1 - W|)`."""
+    return torch.minimum(torch.abs(weight), torch.abs(1 - weight))
+
+
+def distance_to_ternary(weight: Tensor) -> Tensor:
+    r"""Entrywise distance to {-1, 0, 1}: :math:`\min(|W|, |1 - |W||)`.
+
+    The papers write :math:`1 - |W|`; the outer absolute value, which the authors' code has, differs only for
+    entries beyond -1 and 1, where it keeps the distance positive.
+    """
+    magnitude = torch.abs(weight)
+    return torch.minimum(magnitude, torch.abs(1 - magnitude))
+
+
+def distance_to_signs(weight: Tensor) -> Tensor:
+    r"""Entrywise distance to {-1, 1}: :math:`|1 - |W||`; a zero counts as 1."""
+    return torch.abs(1 - torch.abs(weight))

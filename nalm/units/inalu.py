@@ -1,0 +1,59 @@
+"""The improved neural arithmetic logic unit."""
+
+import torch
+from torch import Tensor
+
+from nalm.units.functional import identity_product, weighted_sum
+from nalm.units.nac import NALU, NACInit
+
+MAGNITUDE_FLOOR = 1e-7
+EXPONENT_CEILING = 20.0
+
+
+class INALU(NALU):
+    r"""The improved NALU: independent paths, a bounded exponent and a recovered sign.
+
+    .. math::
+
+        y &= g \odot W x + (1 - g) \odot m \odot s, \qquad g = \sigma(G x) \\
+        m &= \exp\bigl(\min(W' \log \max(|x|, 10^{-7}),\, 20)\bigr) \\
+        s_o &= \prod_i \bigl(\operatorname{sign}(x_i)\, |W'_{oi}| + 1 - |W'_{oi}|\bigr)
+
+    Introduced by Schlör et al. (2020), here in the reduced form that Heim et al. (2020) ran: without the clipping
+    of weights and gradients, the regulariser and the re-initialisation that their section 2.1 lists.
+
+    Args:
+        in_features: number of inputs.
+        out_features: number of outputs.
+        init: distribution of all parameters, ``"glorot"`` (Glorot uniform), ``"nac"`` or ``"uniform"``, as in
+            :class:`NALU`.
+        init_scale: factor on all initial parameters.
+
+    Shape:
+        - input ``(..., in_features)``, output ``(..., out_features)``
+        - ``weight_tanh``, ``weight_sigmoid``, ``weight_tanh_mul``, ``weight_sigmoid_mul``, ``gate_weight``:
+          ``(out_features, in_features)``
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if a size is below 1 or ``init`` is unknown.
+
+    Example:
+        >>> unit = INALU(2, 1).double()
+        >>> with torch.no_grad():
+        ...     for parameter in unit.parameters():
+        ...         _ = parameter.fill_(40.0)
+        ...     _ = unit.gate_weight.copy_(torch.tensor([[40.0, 0.0]]))  # closed for addition where x < 0
+        >>> unit(torch.tensor([-3.0, 0.5], dtype=torch.float64)).detach()
+        tensor([-1.5000], dtype=torch.float64)
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, *, init: NACInit = "glorot", init_scale: float = 1.0
+    ) -> None:
+        super().__init__(in_features, out_features, shared=False, init=init, init_scale=init_scale)
+
+    def multiply(self, x: Tensor, weight: Tensor) -> Tensor:
+        log_magnitude = torch.log(torch.abs(x).clamp(min=MAGNITUDE_FLOOR))
+        magnitude = torch.exp(weighted_sum(log_magnitude, weight).clamp(max=EXPONENT_CEILING))
+        return magnitude * identity_product(torch.sign(x), torch.abs(weight))

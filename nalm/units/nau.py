@@ -1,0 +1,231 @@
+"""The neural addition unit, the neural multiplication unit and a gate between the two."""
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from nalm.units import init as initial
+from nalm.units.checks import number, one_of
+from nalm.units.functional import distance_to_binary, distance_to_ternary, identity_product, weighted_sum
+from nalm.units.unit import Unit
+
+NAUClamp = Literal["step", "forward", "none"]
+NAUInit = Literal["capped-glorot", "glorot", "uniform"]
+NMUClamp = Literal["step", "forward"]
+NMUInit = Literal["nmu", "uniform"]
+
+
+class NAU(Unit):
+    r"""The neural addition unit.
+
+    .. math::
+
+        y_o = \sum_i W_{oi} x_i, \qquad W_{oi} \in [-1, 1]
+
+    Madsen & Johansen (2020), Eq. 5-7. The penalty pulls the weight to {-1, 0, 1}.
+
+    Args:
+        in_features: number of inputs.
+        out_features: number of outputs.
+        clamp: where the weight is held in [-1, 1]. ``"step"``: :meth:`project_` clamps it in place, after which
+            the clamp that the forward pass has too changes nothing; ``"forward"``: only the forward pass
+            clamps, the stored weight is free and gets no gradient from the loss outside (the authors' "no
+            W-clamp" arm); ``"none"``: no clamp and no penalty, a linear layer (Heim et al., 2020).
+        init: initial distribution: ``"capped-glorot"``, U[-r, r] with r = min(0.5, sqrt(6 / (in + out)));
+            ``"glorot"``, the same without the cap (Heim et al.); ``"uniform"``, U[0, 1).
+        init_scale: factor on the initial weight.
+
+    Shape:
+        - input ``(..., in_features)``, output ``(..., out_features)``
+        - ``weight``: ``(out_features, in_features)``
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if a size is below 1 or ``clamp`` or ``init`` is unknown.
+
+    Example:
+        >>> unit = NAU(3, 1)
+        >>> with torch.no_grad():
+        ...     _ = unit.weight.copy_(torch.tensor([[1.0, -1.0, 0.0]]))
+        >>> unit(torch.tensor([5.0, 2.0, 9.0])).detach()
+        tensor([3.])
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        clamp: NAUClamp = "step",
+        init: NAUInit = "capped-glorot",
+        init_scale: float = 1.0,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        self.clamp = one_of("clamp", clamp, get_args(NAUClamp))
+        self.init = one_of("init", init, get_args(NAUInit))
+        self.init_scale = number("init_scale", init_scale)
+        self.weight = self.new_weight()
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        initial.fill_(self.weight, self.init, self.init_scale)
+
+    def effective_weights(self) -> tuple[Tensor, ...]:
+        return (self.weight if self.clamp == "none" else self.weight.clamp(-1, 1),)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.check_input(x)
+        (weight,) = self.effective_weights()
+        return weighted_sum(x, weight)
+
+    @torch.no_grad()
+    def project_(self) -> None:
+        """Clamp the weight to [-1, 1] in place if ``clamp="step"``."""
+        if self.clamp == "step":
+            self.weight.clamp_(-1, 1)
+
+    def penalty(self) -> Tensor:
+        """Mean distance of the stored weight from {-1, 0, 1} (Eq. 6, one layer's share); zero without clamp."""
+        return super().penalty() if self.clamp == "none" else distance_to_ternary(self.weight).mean()
+
+
+class NMU(Unit):
+    r"""The neural multiplication unit.
+
+    .. math::
+
+        y_o = \prod_i (W_{oi} x_i + 1 - W_{oi}), \qquad W_{oi} \in [0, 1]
+
+    Madsen & Johansen (2020), Eq. 10-12. The penalty pulls the weight to {0, 1}.
+
+    Args:
+        in_features: number of inputs.
+        out_features: number of outputs.
+        clamp: where the weight is held in [0, 1]. ``"step"``: :meth:`project_` clamps it in place, after which
+            the clamp that the forward pass has too changes nothing; ``"forward"``: only the forward pass
+            clamps, the stored weight is free and gets no gradient from the loss outside (Heim et al., 2020,
+            and the "no W-clamp" arm of Madsen & Johansen).
+        init: initial distribution: ``"nmu"``, U[0.25, 0.75], or ``"uniform"``, U[0, 1) (Heim et al.).
+        init_scale: factor on the initial weight.
+
+    Shape:
+        - input ``(..., in_features)``, output ``(..., out_features)``
+        - ``weight``: ``(out_features, in_features)``
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if a size is below 1 or ``clamp`` or ``init`` is unknown.
+
+    Example:
+        >>> unit = NMU(3, 1)
+        >>> with torch.no_grad():
+        ...     _ = unit.weight.copy_(torch.tensor([[1.0, 1.0, 0.0]]))
+        >>> unit(torch.tensor([-5.0, 2.0, 9.0])).detach()
+        tensor([-10.])
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        clamp: NMUClamp = "step",
+        init: NMUInit = "nmu",
+        init_scale: float = 1.0,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        self.clamp = one_of("clamp", clamp, get_args(NMUClamp))
+        self.init = one_of("init", init, get_args(NMUInit))
+        self.init_scale = number("init_scale", init_scale)
+        self.weight = self.new_weight()
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        initial.fill_(self.weight, self.init, self.init_scale)
+
+    def effective_weights(self) -> tuple[Tensor, ...]:
+        return (self.weight.clamp(0, 1),)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.check_input(x)
+        (weight,) = self.effective_weights()
+        return identity_product(x, weight)
+
+    @torch.no_grad()
+    def project_(self) -> None:
+        """Clamp the weight to [0, 1] in place if ``clamp="step"``."""
+        if self.clamp == "step":
+            self.weight.clamp_(0, 1)
+
+    def penalty(self) -> Tensor:
+        """Mean distance of the stored weight from {0, 1} (Eq. 11, one layer's share)."""
+        return distance_to_binary(self.weight).mean()
+
+
+class GatedNAUNMU(Unit):
+    r"""A gate between a :class:`NAU` and a :class:`NMU`, after the NALU.
+
+    .. math::
+
+        y = g \odot \mathrm{NAU}(x) + (1 - g) \odot \mathrm{NMU}(x), \qquad g = \sigma(G x)
+
+    Madsen & Johansen (2020), section 2.8 and appendix C.5. Two weights, one gate without bias; a gate of 1 selects
+    addition, 0 multiplication. Both weights are clamped by :meth:`project_` and penalised.
+
+    Args:
+        in_features: number of inputs.
+        out_features: number of outputs.
+
+    Shape:
+        - input ``(..., in_features)``, output ``(..., out_features)``
+        - ``add.weight``, ``mul.weight``, ``gate_weight``: ``(out_features, in_features)``
+
+    Raises:
+        TypeError: if a size is not an integer.
+        ValueError: if a size is below 1.
+
+    Example:
+        >>> unit = GatedNAUNMU(2, 1)
+        >>> with torch.no_grad():
+        ...     _ = unit.add.weight.fill_(1.0)
+        ...     _ = unit.mul.weight.fill_(1.0)
+        ...     _ = unit.gate_weight.fill_(40.0)
+        >>> unit(torch.tensor([[3.0, 2.0], [-3.0, -2.0]])).detach()  # adds where G x > 0, else multiplies
+        tensor([[5.],
+                [6.]])
+    """
+
+    def __init__(self, in_features: int, out_features: int) -> None:
+        super().__init__(in_features, out_features)
+        self.add = NAU(in_features, out_features)
+        self.mul = NMU(in_features, out_features)
+        self.gate_weight = self.new_weight()
+        initial.fill_(self.gate_weight, "glorot")
+
+    def reset_parameters(self) -> None:
+        self.add.reset_parameters()
+        self.mul.reset_parameters()
+        initial.fill_(self.gate_weight, "glorot")
+
+    def effective_weights(self) -> tuple[Tensor, ...]:
+        """The additive and the multiplicative weight."""
+        return self.add.effective_weights() + self.mul.effective_weights()
+
+    def gate(self, x: Tensor) -> Tensor:
+        """The gate ``(..., out_features)`` in [0, 1] for the input ``x``: 1 adds, 0 multiplies."""
+        return torch.sigmoid(weighted_sum(x, self.gate_weight))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.check_input(x)
+        gate = self.gate(x)
+        return gate * self.add(x) + (1 - gate) * self.mul(x)
+
+    def project_(self) -> None:
+        """Clamp both weights in place."""
+        self.add.project_()
+        self.mul.project_()
+
+    def penalty(self) -> Tensor:
+        """Sum of the penalties of the two sub-units."""
+        return self.add.penalty() + self.mul.penalty()

@@ -1,0 +1,190 @@
+"""Neural reciprocal units."""
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from nalm.units import init as initial
+from nalm.units.checks import boolean, number, one_of
+from nalm.units.functional import (
+    distance_to_binary,
+    distance_to_ternary,
+    identity_product,
+    phase,
+    product,
+    weighted_sum,
+)
+from nalm.units.unit import Unit
+
+NMRUGate = Literal["zero", "identity"] | None
+
+TANH_SCALE = 1000.0
+"""Steepness of the smooth absolute value in the NRU (Mistry et al., 2022, below Eq. 4)."""
+
+
+class NRU(Unit):
+    r"""The neural reciprocal unit: a product in which each input counts as itself, its reciprocal or 1.
+
+    .. math::
+
+        y_o = \prod_i \bigl(\operatorname{sign}(x_i)\, |x_i|^{W_{oi}} A_{oi} + 1 - A_{oi}\bigr), \qquad
+        A = \begin{cases} \tanh(1000\, W)^2 & \text{in training} \\ |W| & \text{in evaluation} \end{cases}
+
+    Mistry et al. (2022), Eq. 4. With ``separate_sign`` (their Eq. 11)
+
+    .. math::
+
+        y_o = \prod_i \bigl(|x_i|^{W_{oi}} A_{oi} + 1 - A_{oi}\bigr)
+              \prod_i \operatorname{sign}(x_i)^{\operatorname{round}(W_{oi})}.
+
+    The weight is held in [-1, 1] by :meth:`project_` and pulled to {-1, 0, 1} by :meth:`penalty`. There is no epsilon:
+    an input of 0 under a negative weight gives an infinite factor.
+
+    Args:
+        in_features: number of inputs.
+        out_features: number of outputs.
+        separate_sign: compute the sign apart from the magnitude; it then has no gradient.
+
+    Shape:
+        - input ``(..., in_features)``, output ``(..., out_features)``
+        - ``weight``: ``(out_features, in_features)``, initially U[-r, r], r = min(0.5, sqrt(6 / (in + out)))
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if a size is below 1.
+
+    Example:
+        >>> unit = NRU(3, 1)
+        >>> with torch.no_grad():
+        ...     _ = unit.weight.copy_(torch.tensor([[1.0, -1.0, 0.0]]))
+        >>> unit(torch.tensor([-3.0, 2.0, 9.0])).detach()
+        tensor([-1.5000])
+    """
+
+    def __init__(self, in_features: int, out_features: int, *, separate_sign: bool = False) -> None:
+        super().__init__(in_features, out_features)
+        self.separate_sign = boolean("separate_sign", separate_sign)
+        self.weight = self.new_weight()
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        initial.fill_(self.weight, "capped-glorot")
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.check_input(x)
+        # The smooth |W| has a gradient at 0, but lets every |W| > 0.003 count in full: a run's training loss and
+        # its validation error agree only once the weight is discrete.
+        select = torch.tanh(TANH_SCALE * self.weight).square() if self.training else torch.abs(self.weight)
+        power = torch.pow(torch.abs(x).unsqueeze(-2), self.weight)
+        # Detached: neither sign nor round has a gradient, and autograd would take the logarithm of -1 first.
+        sign = torch.sign(x).detach().unsqueeze(-2)
+        if not self.separate_sign:
+            return product(sign * power * select + 1 - select)
+        return product(power * select + 1 - select) * product(torch.pow(sign, torch.round(self.weight).detach()))
+
+    @torch.no_grad()
+    def project_(self) -> None:
+        """Clamp the weight to [-1, 1] in place."""
+        self.weight.clamp_(-1, 1)
+
+    def penalty(self) -> Tensor:
+        """Mean distance of the weight from {-1, 0, 1}."""
+        return distance_to_ternary(self.weight).mean()
+
+
+class NMRU(Unit):
+    r"""The neural multiplicative reciprocal unit: an NMU on the inputs and their reciprocals.
+
+    .. math::
+
+        y_o = \prod_{j=1}^{2I} (W_{oj} |c_j| + 1 - W_{oj}) \cdot \cos\Bigl(\sum_{j=1}^{2I} W_{oj} k_j\Bigr), \qquad
+        c = [x, 1 / x], \qquad k_j = \begin{cases} 0 & c_j \ge 0 \\ \pi & c_j < 0 \end{cases}
+
+    Mistry et al. (2022), Eq. 5. The weight is held in [0, 1] by :meth:`project_` and pulled to {0, 1} by
+    :meth:`penalty`. In evaluation an input of 0 has no finite reciprocal and the output is NaN.
+
+    Args:
+        in_features: number of inputs, I.
+        out_features: number of outputs.
+        sign: recover the sign by the cosine; without it :math:`y_o = \prod_j (W_{oj} c_j + 1 - W_{oj})`, on
+            signed values (the authors' vanilla NMRU).
+        gate: a gate of length 2I on c, from 0.5, or None. ``"zero"``, the authors' code: :math:`g_j c_j` takes
+            the place of :math:`c_j`, a gate of 0 makes the entry 0. ``"identity"``: as in the NPU,
+            :math:`g_j |c_j| + 1 - g_j` takes the place of :math:`|c_j|` (without ``sign`` the same of
+            :math:`c_j`) and :math:`g_j k_j` that of :math:`k_j`, a gate of 0 makes the entry 1.
+        gate_share: weight of the gate's term in :meth:`penalty` beside the weight's: the authors multiply the
+            one by 1 and the other by 10.
+        eps: in training the reciprocal is :math:`1 / (x + \epsilon)`, with the signed x as in the authors' code; None
+            for the machine epsilon of the input's dtype. In evaluation it is exact.
+
+    Shape:
+        - input ``(..., in_features)``, output ``(..., out_features)``
+        - ``weight``: ``(out_features, 2 * in_features)``, initially U[0.25, 0.75]; the first half multiplies, the
+          second divides
+        - ``gate``: ``(2 * in_features,)`` or None
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if a size is below 1, ``gate`` is unknown, or ``gate_share`` or ``eps`` is negative.
+
+    Example:
+        >>> unit = NMRU(2, 1).eval()
+        >>> with torch.no_grad():
+        ...     _ = unit.weight.copy_(torch.tensor([[1.0, 0.0, 0.0, 1.0]]))
+        >>> unit(torch.tensor([-3.0, 2.0])).detach()
+        tensor([-1.5000])
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        sign: bool = True,
+        gate: NMRUGate = None,
+        gate_share: float = 0.1,
+        eps: float | None = None,
+    ) -> None:
+        super().__init__(in_features, out_features)
+        self.sign = boolean("sign", sign)
+        self.gate_to = one_of("gate", gate, ("zero", "identity", None))
+        self.gate_share = number("gate_share", gate_share, low=0.0)
+        self.eps = None if eps is None else number("eps", eps, low=0.0)
+        self.weight = self.new_weight(2 * in_features)
+        self.register_parameter("gate", None if gate is None else nn.Parameter(torch.empty(2 * in_features)))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        initial.fill_(self.weight, "nmu")
+        if self.gate is not None:
+            nn.init.constant_(self.gate, 0.5)
+
+    def with_reciprocals(self, x: Tensor) -> Tensor:
+        """The inputs beside their reciprocals, ``(..., 2 * in_features)``."""
+        eps = torch.finfo(x.dtype).eps if self.eps is None else self.eps
+        return torch.cat([x, 1 / (x + eps) if self.training else 1 / x], dim=-1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.check_input(x)
+        c = self.with_reciprocals(x)
+        if self.gate_to == "zero":
+            c = self.gate * c
+        magnitude, k = (torch.abs(c), phase(c)) if self.sign else (c, None)
+        if self.gate_to == "identity":
+            magnitude = self.gate * magnitude + (1 - self.gate)
+            k = self.gate * k if self.sign else None
+        y = identity_product(magnitude, self.weight)
+        return y * torch.cos(weighted_sum(k, self.weight)) if self.sign else y
+
+    @torch.no_grad()
+    def project_(self) -> None:
+        """Clamp the weight and the gate to [0, 1] in place."""
+        self.weight.clamp_(0, 1)
+        if self.gate is not None:
+            self.gate.clamp_(0, 1)
+
+    def penalty(self) -> Tensor:
+        """Mean distance of the weight from {0, 1}, and ``gate_share`` times that of the gate."""
+        total = distance_to_binary(self.weight).mean()
+        return total if self.gate is None else total + self.gate_share * distance_to_binary(self.gate).mean()
