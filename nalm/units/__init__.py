@@ -1,13 +1,13 @@
 """Units: ordinary modules ``Unit(in_features, out_features)``, one family per file."""
 
 from nalm.units.baselines import Dense, Linear, ReLU, ReLU6
-from nalm.units.checks import nearest
 from nalm.units.inalu import INALU
 from nalm.units.nac import NAC, NALU, NACMul
 from nalm.units.nau import NAU, NMU, GatedNAUNMU
 from nalm.units.npu import NPU, NaiveNPU, RealNPU
 from nalm.units.nru import NMRU, NRU
 from nalm.units.unit import Unit
+from nalm.values import choose
 
 UNITS: dict[str, type[Unit]] = {
     unit.__name__: unit
@@ -49,9 +49,7 @@ def unit_class(name: str) -> type[Unit]:
         >>> unit_class("NMU")(2, 1)
         NMU(in_features=2, out_features=1)
     """
-    if name not in UNITS:
-        raise ValueError(f"There is no unit {name!r}; {nearest(name, UNITS)}.")
-    return UNITS[name]
+    return UNITS[choose("unit", name, UNITS)]
 
 
 __all__ = [

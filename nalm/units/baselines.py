@@ -64,7 +64,9 @@ class Dense(Unit):
         init: DenseInit = "glorot",
         init_scale: float = 1.0,
     ) -> None:
-        super().__init__(in_features, out_features)
+        super().__init__(
+            in_features, out_features, activation=activation, bias=bias, init=init, init_scale=init_scale
+        )
         self.activation = one_of("activation", activation, get_args(Activation))
         self.init = one_of("init", init, get_args(DenseInit))
         self.init_scale = number("init_scale", init_scale)

@@ -1,17 +1,9 @@
 """Checks of constructor arguments: each raises one sentence that says what was wrong and what is allowed."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any
 
-
-def nearest(value: object, allowed: Iterable[object]) -> str:
-    """The allowed names, with the one nearest to ``value`` singled out, as the end of an error sentence."""
-    names = [str(name) for name in allowed]
-    close = get_close_matches(str(value).lower(), [name.lower() for name in names], n=1, cutoff=0.5)
-    guess = next((name for name in names if close and name.lower() == close[0]), None)
-    hint = f" (nearest: {guess!r})" if guess else ""
-    return "allowed: " + ", ".join(repr(name) for name in names) + hint
+from nalm.values import nearest
 
 
 def positive_int(name: str, value: Any) -> int:
@@ -42,12 +34,12 @@ def boolean(name: str, value: Any) -> bool:
 def one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
     """``value`` if it is one of ``allowed``."""
     if not any(type(value) is type(choice) and value == choice for choice in allowed):
-        raise ValueError(f"{name} has no value {value!r}; {nearest(value, allowed)}.")
+        raise ValueError(f"Unknown {name} {value!r}: {nearest(value, map(str, allowed))}")
     return value
 
 
 def subset(name: str, values: Any, allowed: tuple[str, ...]) -> tuple[str, ...]:
     """``values`` as a tuple if each of them is one of ``allowed``."""
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be a tuple of names, but it is {values!r}; {nearest(values, allowed)}.")
+        raise TypeError(f"{name} must be a tuple of names, but it is {values!r}: {nearest(values, allowed)}")
     return tuple(one_of(name, value, allowed) for value in values)

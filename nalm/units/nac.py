@@ -52,7 +52,7 @@ class NAC(Unit):
     def __init__(
         self, in_features: int, out_features: int, *, init: NACInit = "nac", init_scale: float = 1.0
     ) -> None:
-        super().__init__(in_features, out_features)
+        super().__init__(in_features, out_features, init=init, init_scale=init_scale)
         self.init = one_of("init", init, get_args(NACInit))
         self.init_scale = number("init_scale", init_scale)
         self.weight_tanh = self.new_weight()
@@ -115,7 +115,7 @@ class NACMul(Unit):
         weight: NACMulWeight = "tanh-sigmoid",
         eps: float = 1e-7,
     ) -> None:
-        super().__init__(in_features, out_features)
+        super().__init__(in_features, out_features, weight=weight, eps=eps)
         self.construction = one_of("weight", weight, get_args(NACMulWeight))
         self.eps = number("eps", eps, low=0.0)
         if weight == "tanh-sigmoid":
@@ -209,7 +209,15 @@ class NALU(Unit):
         init: NACInit = "nac",
         init_scale: float = 1.0,
     ) -> None:
-        super().__init__(in_features, out_features)
+        super().__init__(
+            in_features,
+            out_features,
+            shared=shared,
+            gate_bias=gate_bias,
+            eps=eps,
+            init=init,
+            init_scale=init_scale,
+        )
         self.shared = boolean("shared", shared)
         self.eps = number("eps", eps, low=0.0)
         self.init = one_of("init", init, get_args(NACInit))

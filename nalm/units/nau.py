@@ -61,7 +61,7 @@ class NAU(Unit):
         init: NAUInit = "capped-glorot",
         init_scale: float = 1.0,
     ) -> None:
-        super().__init__(in_features, out_features)
+        super().__init__(in_features, out_features, clamp=clamp, init=init, init_scale=init_scale)
         self.clamp = one_of("clamp", clamp, get_args(NAUClamp))
         self.init = one_of("init", init, get_args(NAUInit))
         self.init_scale = number("init_scale", init_scale)
@@ -134,7 +134,7 @@ class NMU(Unit):
         init: NMUInit = "nmu",
         init_scale: float = 1.0,
     ) -> None:
-        super().__init__(in_features, out_features)
+        super().__init__(in_features, out_features, clamp=clamp, init=init, init_scale=init_scale)
         self.clamp = one_of("clamp", clamp, get_args(NMUClamp))
         self.init = one_of("init", init, get_args(NMUInit))
         self.init_scale = number("init_scale", init_scale)

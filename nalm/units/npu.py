@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from nalm.units import init as initial
-from nalm.units.checks import nearest, number, one_of, subset
+from nalm.units.checks import number, one_of, subset
 from nalm.units.functional import (
     complex_power,
     distance_to_binary,
@@ -15,6 +15,7 @@ from nalm.units.functional import (
     phase,
 )
 from nalm.units.unit import Unit
+from nalm.values import nearest
 
 NPUInit = Literal["glorot", "capped-glorot", "uniform"]
 NaiveNPUPart = Literal["weight", "weight_im"]
@@ -61,7 +62,17 @@ class PowerUnit(Unit):
         discretise: tuple[str, ...],
         discretise_to: tuple[int, ...],
     ) -> None:
-        super().__init__(in_features, out_features)
+        super().__init__(
+            in_features,
+            out_features,
+            init=init,
+            init_scale=init_scale,
+            eps=eps,
+            gate_init=gate_init,
+            clip=clip,
+            discretise=discretise,
+            discretise_to=discretise_to,
+        )
         self.init = one_of("init", init, get_args(NPUInit))
         self.init_scale = number("init_scale", init_scale)
         self.eps = None if eps is None else number("eps", eps, low=0.0)
@@ -69,7 +80,7 @@ class PowerUnit(Unit):
         self.clip = clip
         self.discretise = discretise
         if tuple(discretise_to) not in WEIGHT_DISTANCES:
-            raise ValueError(f"discretise_to has no value {discretise_to!r}; {nearest('', WEIGHT_DISTANCES)}.")
+            raise ValueError(f"Unknown discretise_to {discretise_to!r}: {nearest('', map(str, WEIGHT_DISTANCES))}")
         self.discretise_to = tuple(discretise_to)
         self.weight = self.new_weight()
         self.register_parameter("weight_im", self.new_weight() if imaginary else None)

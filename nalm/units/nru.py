@@ -63,7 +63,7 @@ class NRU(Unit):
     """
 
     def __init__(self, in_features: int, out_features: int, *, separate_sign: bool = False) -> None:
-        super().__init__(in_features, out_features)
+        super().__init__(in_features, out_features, separate_sign=separate_sign)
         self.separate_sign = boolean("separate_sign", separate_sign)
         self.weight = self.new_weight()
         self.reset_parameters()
@@ -146,7 +146,7 @@ class NMRU(Unit):
         gate_share: float = 0.1,
         eps: float | None = None,
     ) -> None:
-        super().__init__(in_features, out_features)
+        super().__init__(in_features, out_features, sign=sign, gate=gate, gate_share=gate_share, eps=eps)
         self.sign = boolean("sign", sign)
         self.gate_to = one_of("gate", gate, ("zero", "identity", None))
         self.gate_share = number("gate_share", gate_share, low=0.0)

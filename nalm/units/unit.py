@@ -1,5 +1,6 @@
 """What all units have in common."""
 
+import inspect
 from abc import ABC, abstractmethod
 
 import torch
@@ -19,6 +20,7 @@ class Unit(nn.Module, ABC):
     Args:
         in_features: number of inputs, a positive integer.
         out_features: number of outputs, a positive integer.
+        options: the options of the subclass's constructor, for :func:`repr`, which shows those that are not default.
 
     Attributes:
         in_features (int): number of inputs.
@@ -29,10 +31,11 @@ class Unit(nn.Module, ABC):
         ValueError: if a size is below 1.
     """
 
-    def __init__(self, in_features: int, out_features: int) -> None:
+    def __init__(self, in_features: int, out_features: int, **options: object) -> None:
         super().__init__()
         self.in_features = positive_int("in_features", in_features)
         self.out_features = positive_int("out_features", out_features)
+        self._options = options
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:
@@ -77,4 +80,8 @@ class Unit(nn.Module, ABC):
         return nn.Parameter(torch.empty(self.out_features, in_features or self.in_features))
 
     def extra_repr(self) -> str:
-        return f"in_features={self.in_features}, out_features={self.out_features}"
+        shown = {"in_features": self.in_features, "out_features": self.out_features}
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            if self._options.get(name, parameter.default) != parameter.default:
+                shown[name] = self._options[name]
+        return ", ".join(f"{name}={value!r}" for name, value in shown.items())
