@@ -1,0 +1,351 @@
+"""Drawing for the book: one visual language for every chapter.
+
+A unit has one colour and one marker wherever it appears; variants of a unit are shades of its colour. What was measured
+here is drawn solid, what a paper printed is drawn as a hollow ring. Figures have a white ground, so that they read the
+same on light and dark pages, are seven inches (700 pixels) wide and are written at twice that resolution.
+
+No function touches pyplot or global state; each returns a Figure that notebooks show by itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import io
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Mapping, Sequence
+
+import matplotlib
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm
+from matplotlib.figure import Figure as _Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+from nalm.tables import values_beside_published
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["UNIT_STYLES", "Figure", "by_range", "curves", "error_maps", "style", "unit_style", "use_style",
+           "values_beside_published"]  # fmt: skip
+
+WIDTH = 7.0  # inches; 700 pixels on the page
+
+# colours keep a contrast of at least 3 to 1 to white, and units that meet in a figure stay apart for colour-blind eyes
+UNIT_STYLES: dict[str, tuple[str, str]] = {
+    "NAC+": ("#3B8EC2", "v"),
+    "NAC+,Rz": ("#1F5F8A", "<"),
+    "NAC•": ("#3B8EC2", "v"),
+    "NAC•,σ": ("#CC6677", "P"),
+    "NAC•,NMU": ("#117733", "X"),
+    "NALU": ("#BB7700", "^"),
+    "NALU (shared)": ("#BB7700", "^"),
+    "NALU (separate)": ("#7A4E00", ">"),
+    "iNALU": ("#6E4400", "<"),
+    "NAU": ("#00808A", "h"),
+    "NMU": ("#332288", "s"),
+    "Gated NAU/NMU": ("#882255", "*"),
+    "NaiveNPU": ("#B266E0", "p"),
+    "NPU": ("#AA3377", "D"),
+    "NPU (no constraints)": ("#AA3377", "D"),
+    "NPU (clip & reg)": ("#B266E0", "d"),
+    "Real NPU": ("#009E73", "o"),
+    "Real NPU (baseline)": ("#009E73", "o"),
+    "Real NPU (modified)": ("#00473A", "X"),
+    "NRU": ("#D55E00", "^"),
+    "NMRU": ("#0072B2", "s"),
+    "Linear": ("#333333", "P"),
+    "ReLU": ("#999933", "d"),
+    "ReLU6": ("#5C5C1F", "D"),
+    "Dense": ("#333333", "P"),
+    "LSTM": ("#000000", "*"),
+}
+_SPELLINGS = {
+    "RealNPU": "Real NPU",
+    "INALU": "iNALU",
+    "NAC": "NAC+",
+    "NACMul": "NAC•",
+    "GatedNAUNMU": "Gated NAU/NMU",
+    "NAC•σ": "NAC•,σ",
+    "NAC•NMU": "NAC•,NMU",
+}
+_SPARE = ["#4C4C4C", "#8A4F9E", "#A65628", "#2F6F4F"]
+
+_STYLE = {
+    "figure.dpi": 100,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "savefig.dpi": 200,
+    "axes.facecolor": "white",
+    "axes.edgecolor": "#4C4C4C",
+    "axes.labelcolor": "#1A1A1A",
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E3E3E3",
+    "text.color": "#1A1A1A",
+    "xtick.color": "#1A1A1A",
+    "ytick.color": "#1A1A1A",
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.labelsize": 10,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 10,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+    "svg.hashsalt": "nalm",
+    "axes.prop_cycle": matplotlib.cycler(color=["#0072B2", "#D55E00", "#009E73", "#332288", "#BB7700", "#AA3377"]),
+}
+
+# panel: (column of the estimate, ends of its interval, axis label, logarithmic)
+_PANELS = {
+    "success": ("success", "success_low", "success_high", "success rate", False),
+    "solved_at": ("solved_at_mean", "solved_at_low", "solved_at_high", "solved at iteration", True),
+    "sparsity_error": (
+        "sparsity_error",
+        "sparsity_error_low",
+        "sparsity_error_high",
+        "sparsity error",
+        True,
+    ),
+}
+_FLOOR = 1e-12  # lowest point of a bar on a logarithmic axis
+
+
+class Figure(_Figure):
+    """A matplotlib figure that a notebook shows as a PNG of twice its nominal width, independent of any backend."""
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=2 * self.dpi, metadata={"Software": None})
+        picture = base64.b64encode(buffer.getvalue()).decode("ascii")
+        width = round(self.get_figwidth() * self.dpi)
+        return {"image/png": picture, "text/plain": repr(self)}, {"image/png": {"width": width}}
+
+
+def style() -> AbstractContextManager[None]:
+    """The book's matplotlib settings, for a with block."""
+    return matplotlib.rc_context(_STYLE)
+
+
+def use_style() -> None:
+    """Apply the book's matplotlib settings to everything drawn from now on."""
+    matplotlib.rcParams.update(_STYLE)
+
+
+def unit_style(name: str) -> tuple[str, str]:
+    """Colour and marker of a unit or of a variant of one; a name that is not listed gets a fixed spare colour.
+
+    >>> unit_style("RealNPU") == unit_style("Real NPU (baseline)")
+    True
+    """
+    name = _SPELLINGS.get(name, name)
+    if name in UNIT_STYLES:
+        return UNIT_STYLES[name]
+    stem = name.split(" (")[0].split(", ")[0]
+    stem = _SPELLINGS.get(stem, stem)
+    if stem in UNIT_STYLES:
+        return UNIT_STYLES[stem]
+    return _SPARE[sum(name.encode()) % len(_SPARE)], "o"
+
+
+def by_range(
+    summary: pd.DataFrame,
+    x: str = "range",
+    hue: str = "model",
+    panels: Sequence[str] = ("success", "solved_at", "sparsity_error"),
+    published: pd.DataFrame | None = None,
+    xlabel: str | None = None,
+) -> Figure:
+    """The papers' three-panel figure: success rate, solved at and sparsity error, each with its 95 % interval.
+
+    `summary` comes from nalm.measures.summarise; `published` has the same columns as far as values are published
+    (success, solved_at_mean, sparsity_error; no intervals needed) and is drawn as hollow rings.
+    """
+    panels = [panels] if isinstance(panels, str) else list(panels)
+    for panel in panels:
+        _known(panel, _PANELS, "panel")
+    for name in [x, hue] + [column for panel in panels for column in _PANELS[panel][:3]]:
+        _known(name, summary.columns, "column of the summary")
+    places, models = list(dict.fromkeys(summary[x])), list(dict.fromkeys(summary[hue]))
+    step = min(0.16, 0.72 / max(len(models), 1))
+    shift = {model: (number - (len(models) - 1) / 2) * step for number, model in enumerate(models)}
+
+    with style():
+        figure = Figure(figsize=(WIDTH, 1.1 + 1.95 * len(panels)), layout="constrained")
+        axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+        for axis, panel in zip(axes, panels):
+            column, low, high, label, logarithmic = _PANELS[panel]
+            for model in models:
+                colour, marker = unit_style(str(model))
+                part = summary[summary[hue] == model]
+                at = np.array([places.index(place) for place in part[x]], dtype=float) + shift[model]
+                bottom, top = part[low].to_numpy(float), part[high].to_numpy(float)
+                if logarithmic:
+                    bottom = np.maximum(bottom, _FLOOR)
+                top = np.where(np.isinf(top), part[column].to_numpy(float), top)
+                axis.vlines(at, bottom, top, color=colour, linewidth=1.4)
+                axis.plot(at, part[column], marker, color=colour, markersize=5, linestyle="none")
+            if published is not None and column in published.columns:
+                known = published[published[x].isin(places) & published[hue].isin(models)]
+                for _, row in known[known[column].notna()].iterrows():
+                    at = places.index(row[x]) + shift[row[hue]]
+                    ring = unit_style(str(row[hue]))[0]
+                    axis.plot(at, row[column], "o", markersize=10, markerfacecolor="none", markeredgecolor=ring)
+            _finish_panel(axis, summary[column], label, logarithmic, len(places))
+        rotation = 35 if max(len(str(place)) for place in places) > 6 and len(places) > 5 else 0
+        alignment = {"rotation": rotation, "ha": "right", "rotation_mode": "anchor"} if rotation else {}
+        axes[-1].set_xticks(range(len(places)), [str(place) for place in places], **alignment)
+        axes[-1].set_xlabel(_axis_name(x) if xlabel is None else xlabel)
+        handles = [_legend_entry(str(model)) for model in models]
+        if published is not None:
+            ring = dict(marker="o", markersize=10, markerfacecolor="none", markeredgecolor="#4C4C4C")
+            handles.append(Line2D([], [], linestyle="none", label="published", **ring))
+        figure.legend(handles=handles, loc="outside upper center", ncols=_legend_columns(handles))
+    return figure
+
+
+def _finish_panel(axis, values: pd.Series, label: str, logarithmic: bool, places: int) -> None:
+    axis.set_ylabel(label)
+    axis.grid(axis="x", visible=False)
+    axis.set_xlim(-0.6, places - 0.4)
+    for edge in range(1, places):
+        axis.axvline(edge - 0.5, color="#EEEEEE", linewidth=0.8, zorder=0)
+    if not logarithmic:
+        axis.set_ylim(-0.06, 1.06)
+    elif (values > 0).any():
+        axis.set_yscale("log")
+        if values.max() >= 1000:
+            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            axis.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axis.set_yticks([])
+        axis.text(0.5, 0.5, "no run was solved", transform=axis.transAxes, ha="center", va="center")
+
+
+def error_maps(
+    errors: Mapping[str, Mapping[str, np.ndarray]],
+    grids: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    limits: tuple[float, float] = (-4.0, 2.0),
+    xlabel: str = "x",
+    ylabel: str = "y",
+) -> Figure:
+    """Heat maps of the absolute error on a logarithmic colour scale: a row per task, a column per model.
+
+    `errors[task][model]` has shape (len(y), len(x)) for the coordinates `grids[task] = (x, y)`; light is accurate.
+    Errors beyond the limits (powers of ten) take the colour of the limit, missing ones are grey.
+    """
+    if not errors:
+        raise ValueError("There are no error maps to draw.")
+    tasks = list(errors)
+    models = list(dict.fromkeys(model for maps in errors.values() for model in maps))
+    for task in tasks:
+        _known(task, grids, "task with a grid")
+        shape = (len(grids[task][1]), len(grids[task][0]))
+        for model, values in errors[task].items():
+            if np.shape(values) != shape:
+                raise ValueError(
+                    f"The map of {model} on {task} has shape {np.shape(values)}; its grid asks for {shape}."
+                )
+    colours = colormaps["inferno_r"].with_extremes(bad="#BDBDBD")
+    norm = BoundaryNorm(np.linspace(*limits, 13), colours.N, clip=True)
+    with style():
+        figure = Figure(figsize=(WIDTH, 0.9 + 1.12 * len(tasks)), layout="constrained")
+        axes = figure.subplots(len(tasks), len(models), squeeze=False)
+        for row, task in enumerate(tasks):
+            for column, model in enumerate(models):
+                axis = axes[row, column]
+                axis.grid(False)
+                axis.set(xticks=[], yticks=[])
+                if row == 0:
+                    axis.set_title(model)
+                if column == 0:
+                    axis.set_ylabel(task)
+                    _name_ends(axis, grids[task], bottom=row == len(tasks) - 1 or _differs(grids, tasks, row))
+                if model in errors[task]:
+                    with np.errstate(divide="ignore", invalid="ignore"):
+                        logs = np.log10(np.abs(np.asarray(errors[task][model], dtype=float)))
+                    logs = np.ma.masked_invalid(np.clip(logs, *limits))
+                    axis.pcolormesh(*map(np.asarray, grids[task]), logs, cmap=colours, norm=norm,
+                                    shading="nearest", rasterized=True)  # fmt: skip
+        scale = ScalarMappable(norm, colours)
+        bar = figure.colorbar(scale, ax=axes, shrink=0.7, aspect=30, ticks=np.arange(limits[0], limits[1] + 1))
+        bar.ax.set_yticklabels([f"$10^{{{int(power)}}}$" for power in np.arange(limits[0], limits[1] + 1)])
+        bar.set_label("absolute error")
+        figure.supxlabel(xlabel, fontsize=10)
+        figure.supylabel(ylabel, fontsize=10)
+    return figure
+
+
+def _differs(grids: Mapping, tasks: Sequence[str], row: int) -> bool:
+    return any(not np.array_equal(grids[tasks[row]][0], grids[task][0]) for task in tasks[row + 1 : row + 2])
+
+
+def _name_ends(axis, grid: tuple, bottom: bool) -> None:
+    for values, place, draw in ((grid[1], axis.set_yticks, True), (grid[0], axis.set_xticks, bottom)):
+        ends = [float(np.min(values)), float(np.max(values))]
+        if draw:
+            place(ends, [f"{end:.2g}" for end in ends])
+
+
+def curves(
+    logs: pd.DataFrame,
+    x: str = "iteration",
+    y: str = "test_mse",
+    hue: str = "model",
+    run: str = "seed",
+    threshold: float | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+) -> Figure:
+    """Learning curves: a thin line per run, a thick one for the median of each model, on a logarithmic axis."""
+    for name in (x, y, hue, run):
+        _known(name, logs.columns, "column of the logs")
+    with style():
+        figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
+        axis = figure.subplots()
+        for model, part in logs.groupby(hue, sort=False):
+            colour, marker = unit_style(str(model))
+            for _, single in part.groupby(run, sort=False):
+                axis.plot(single[x], single[y], color=colour, linewidth=0.7, alpha=0.35)
+            middle = part.groupby(x)[y].median()
+            every = max(1, len(middle) // 8)
+            axis.plot(middle.index, middle, color=colour, marker=marker, markevery=every, markersize=5, linewidth=2)
+        axis.set_yscale("log")
+        if threshold is not None:
+            axis.axhline(threshold, color="#1A1A1A", linestyle="--", linewidth=1)
+            axis.annotate("threshold", (1, threshold), xycoords=("axes fraction", "data"), ha="right", va="bottom",
+                          fontsize=9)  # fmt: skip
+        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        axis.set(xlabel=xlabel or _axis_name(x), ylabel=ylabel or _axis_name(y))
+        handles = [_legend_entry(str(model), line=True) for model in dict.fromkeys(logs[hue])]
+        figure.legend(handles=handles, loc="outside upper center", ncols=_legend_columns(handles))
+    return figure
+
+
+def _legend_entry(model: str, line: bool = False) -> Line2D:
+    colour, marker = unit_style(model)
+    return Line2D([], [], color=colour, marker=marker, markersize=6, linestyle="-" if line else "none", label=model)
+
+
+def _legend_columns(handles: Sequence[Line2D]) -> int:
+    longest = max(len(handle.get_label()) for handle in handles)
+    return max(1, min(len(handles), 76 // (longest + 6)))
+
+
+def _axis_name(column: str) -> str:
+    return column.replace("_", " ").replace("mse", "MSE")
+
+
+def _known(name: str, allowed, what: str) -> None:
+    names = [str(one) for one in allowed]
+    if name not in names:
+        near = difflib.get_close_matches(str(name), names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}."
+        raise ValueError(f"There is no {what} called {name!r}: {hint}")

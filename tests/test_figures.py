@@ -1,0 +1,184 @@
+"""Figures: readable at the width of a page, told apart by colour-blind eyes, the same on every run."""
+
+import base64
+import doctest
+import io
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+from PIL import Image
+
+from nalm import figures, tables
+from nalm.measures import Interval, Spread
+
+# units that the papers draw together
+TOGETHER = [
+    ["Real NPU (baseline)", "Real NPU (modified)", "NRU", "NMRU"],
+    ["NPU", "RealNPU", "NMU", "NALU", "iNALU", "Dense"],
+    ["NPU", "RealNPU", "NaiveNPU", "NMU", "NALU"],
+    ["NAC•", "NAC•,σ", "NAC•,NMU", "NALU", "NMU", "Gated NAU/NMU"],
+    ["NAC+", "Linear", "NALU", "NAU"],
+    ["NAC•", "NAC•,σ", "NAC•,NMU", "NALU", "NMU", "LSTM"],
+    ["NAC+", "NAC+,Rz", "NALU", "NAU", "LSTM"],
+    ["Real NPU (modified)", "NPU (no constraints)", "NPU (clip & reg)"],
+    ["Gated NAU/NMU", "NALU (shared)", "NALU (separate)"],
+]
+# colours as seen without one kind of cone (Machado, Oliveira & Fernandes 2009, full severity), linear RGB
+SIGHT = {
+    "full": np.eye(3),
+    "no red cones": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "no green cones": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+}
+
+
+def _linear(colour):
+    values = np.array(to_rgb(colour))
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def _lab(linear):
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ np.clip(linear, 0, 1)
+    f = np.cbrt(xyz / [0.9505, 1.0, 1.089])
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.fixture
+def summary():
+    places = ["U[-20,-10)", "U[-2,2)", "U[1,2)", "U[0.1,0.2)", "U[1.1,1.2)", "U[10,20)"]
+    table = pd.DataFrame(list(itertools.product(TOGETHER[0], places)), columns=["model", "range"])
+    table = table.assign(success=0.8, success_low=0.6, success_high=0.95, solved_at_mean=2e4)
+    table = table.assign(solved_at_low=1e4, solved_at_high=3e4)
+    return table.assign(sparsity_error=1e-6, sparsity_error_low=0.0, sparsity_error_high=np.inf)
+
+
+def test_docstring_examples():
+    assert doctest.testmod(figures).failed == doctest.testmod(tables).failed == 0
+
+
+@pytest.mark.parametrize("name", figures.UNIT_STYLES)
+def test_colours_stand_out_from_the_white_ground(name):
+    luminance = float(_linear(figures.UNIT_STYLES[name][0]) @ [0.2126, 0.7152, 0.0722])
+    assert 1.05 / (luminance + 0.05) >= 3
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_units_drawn_together_stay_apart_for_every_eye(sight):
+    for group in TOGETHER:
+        for one, other in itertools.combinations(group, 2):
+            (colour, marker), (second, second_marker) = figures.unit_style(one), figures.unit_style(other)
+            assert marker != second_marker, (one, other)
+            apart = np.linalg.norm(_lab(SIGHT[sight] @ _linear(colour)) - _lab(SIGHT[sight] @ _linear(second)))
+            assert apart > 12, (one, other, sight, apart)
+
+
+def test_a_unit_looks_the_same_under_all_its_names():
+    assert figures.unit_style("RealNPU") == figures.unit_style("Real NPU") == figures.unit_style("Real NPU (baseline)")
+    assert figures.unit_style("NMU, no R_sparse") == figures.unit_style("NMU")
+    assert figures.unit_style("NRU (separate sign)") == figures.unit_style("NRU")
+    assert figures.unit_style("unheard of") == figures.unit_style("unheard of")
+
+
+def _fonts(figure):
+    figure.draw_without_rendering()
+    from matplotlib.text import Text
+
+    return [text.get_fontsize() for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+
+
+def test_three_panels(summary):
+    published = pd.DataFrame({"model": ["NRU", "LSTM"], "range": ["U[-2,2)", "U[1,2)"], "success": [1.0, 1.0]})
+    figure = figures.by_range(summary, published=published)
+    assert [axis.get_ylabel() for axis in figure.axes] == ["success rate", "solved at iteration", "sparsity error"]
+    assert figure.axes[2].get_yscale() == "log"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*TOGETHER[0], "published"]
+    rings = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "none"]
+    assert len(rings) == 1 and min(_fonts(figure)) >= 9
+
+
+def test_one_panel_without_solved_runs(summary):
+    summary[["solved_at_mean", "solved_at_low", "solved_at_high"]] = np.nan
+    figure = figures.by_range(summary, panels="solved_at")
+    assert "no run was solved" in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_pictures_are_sharp_and_repeatable(summary):
+    shows = [figures.by_range(summary)._repr_mimebundle_() for _ in range(2)]
+    assert shows[0] == shows[1]
+    data, metadata = shows[0]
+    picture = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
+    assert picture.width == 1400 and metadata["image/png"] == {"width": 700}
+    assert picture.convert("RGBA").getpixel((0, 0)) == (255, 255, 255, 255)
+    assert " at 0x" not in data["text/plain"]
+
+
+def test_error_maps_keep_to_their_scale():
+    grid, positive = np.arange(-4.1, 4, 0.2), np.arange(0.1, 4.05, 0.1)
+    errors = {
+        "x + y": {"NPU": np.full((41, 41), 1e-9), "NMU": np.full((41, 41), np.inf)},
+        "√x": {"NPU": np.full((40, 40), np.nan)},
+    }
+    figure = figures.error_maps(errors, {"x + y": (grid, grid), "√x": (positive, positive)})
+    first, second, third, empty = figure.axes[:4]
+    assert first.collections[0].get_array().min() == -4 and second.collections[0].get_array().max() == 2
+    assert third.collections[0].get_array().mask.all() and not empty.collections
+    assert min(_fonts(figure)) >= 9
+    with pytest.raises(ValueError, match=r"has shape \(40, 40\); its grid asks for \(41, 41\)"):
+        figures.error_maps({"√x": errors["√x"]}, {"√x": (grid, grid)})
+    with pytest.raises(ValueError, match="no task with a grid called '√x'"):
+        figures.error_maps(errors, {"x + y": (grid, grid)})
+    with pytest.raises(ValueError, match="no error maps"):
+        figures.error_maps({}, {})
+
+
+def test_learning_curves():
+    logs = pd.DataFrame(
+        [
+            {"model": model, "seed": seed, "iteration": step, "test_mse": 10.0 ** (-step / 1000 - seed)}
+            for model, seed, step in itertools.product(["NRU", "NMRU"], range(3), range(0, 5001, 1000))
+        ]
+    )
+    figure = figures.curves(logs, threshold=1e-5)
+    assert len(figure.axes[0].lines) == 2 * (3 + 1) + 1 and figure.axes[0].get_yscale() == "log"
+    with pytest.raises(ValueError, match="no column of the logs called 'sed': did you mean 'seed'"):
+        figures.curves(logs, run="sed")
+
+
+def test_bad_input_is_one_sentence(summary):
+    with pytest.raises(ValueError, match="no panel called 'sucess': did you mean 'success'"):
+        figures.by_range(summary, panels=("sucess",))
+    with pytest.raises(ValueError, match="no column of the summary called 'ranges': did you mean 'range'"):
+        figures.by_range(summary, x="ranges")
+
+
+def test_style_is_left_as_it_was():
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    with figures.style():
+        assert matplotlib.rcParams["font.size"] == 10
+    assert dict(matplotlib.rcParams) == before
+    with matplotlib.rc_context():
+        figures.use_style()
+        assert matplotlib.rcParams["savefig.dpi"] == 200
+
+
+def test_tables_read_the_same_every_time():
+    frame = pd.DataFrame(
+        {
+            "model": ["NRU", "N<M>RU"],
+            "here": [Interval(0.64, 0.44518, 0.79752, 25), Interval(1.0, np.nan, np.nan, 1)],
+            "published": [Spread(0.08, 0.021, 20), Spread(1.0, 0.5, 20)],
+            "iterations": [50000, 200000],
+            "agrees": [True, False],
+        }
+    )
+    table = figures.values_beside_published(frame, caption="Success rates")
+    page = table._repr_html_()
+    assert page == figures.values_beside_published(frame, caption="Success rates")._repr_html_()
+    for part in ("<caption>Success rates</caption>", "0.64 [0.445, 0.798]", "0.08 ± 0.021", "50,000", "N&lt;M&gt;RU",
+                 "overflow-x:auto", "<td>yes</td>", '<td class="number">200,000</td>', 'scope="col"'):  # fmt: skip
+        assert part in page
+    assert repr(table).splitlines()[2].split()[0] == "NRU"
