@@ -1,0 +1,73 @@
+# make book · make test · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make scoreboard · make bench · make clean
+
+PYTHON ?= python3
+PORT ?= 8000
+JOBS ?= 2
+
+BIN := .venv/bin
+READY := .venv/.ready
+HTML := _build/html
+PYTEST := $(BIN)/python -m pytest -n $(JOBS)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup book live rerun scoreboard bench test test-units test-notebooks test-reruns test-book clean
+
+help:
+	@echo 'make book            build the book into $(HTML)'
+	@echo 'make test            run every test; one part alone: test-units, test-notebooks, test-reruns, test-book'
+	@echo 'make rerun           run a chapter with other parameters: CHAPTER=book/… ARGS="-p seeds 5"'
+	@echo 'make live            build the book and serve it on this machine, PORT=$(PORT)'
+	@echo 'make scoreboard      write the scoreboard and the table of the README anew from the recorded runs'
+	@echo 'make bench           measure how fast runs are trained on this machine'
+	@echo 'make clean           remove what was built'
+
+setup: $(READY)
+
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "nalm needs Python 3.11 or newer, and $(PYTHON) is not: choose one with 'make PYTHON=/path/to/python3.11 …'." >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { \
+	  echo "$(PYTHON) cannot make virtual environments: install its venv module (Debian: python3-venv)." >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e .
+	@touch $@
+
+book: $(READY)
+	$(BIN)/jupyter-book build . -W -n --keep-going
+	@echo 'The book: $(HTML)/index.html'
+
+live: book
+	@echo 'The book: http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)'
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory $(HTML)
+
+rerun: $(READY)
+	@test -n '$(CHAPTER)' || { \
+	  echo 'Say which chapter: make rerun CHAPTER=book/division/no-redundancy.ipynb ARGS="-p seeds 5".' >&2; exit 1; }
+	@test -f '$(CHAPTER)' || { \
+	  echo 'There is no chapter $(CHAPTER); the chapters are: $(wildcard book/*/*.ipynb).' >&2; exit 1; }
+	@mkdir -p '_build/rerun/$(dir $(CHAPTER))'
+	$(BIN)/papermill '$(CHAPTER)' '_build/rerun/$(CHAPTER)' --kernel python3 $(ARGS)
+	@echo 'The chapter with these parameters: _build/rerun/$(CHAPTER)'
+
+scoreboard: $(READY)
+	$(BIN)/python -m nalm.scoreboard
+
+bench: $(READY)
+	$(BIN)/python -m nalm.benchmark $(ARGS)
+
+test: $(READY)
+	$(PYTEST)
+
+test-units: $(READY)
+	$(PYTEST) tests nalm --ignore=tests/book
+
+test-notebooks: $(READY)
+	$(PYTEST) book tests/book/test_outputs.py
+
+test-reruns: $(READY)
+	$(PYTEST) tests/book/test_reruns.py
+
+test-book: $(READY)
+	$(PYTEST) tests/book/test_pages.py
+
+clean:
+	rm -rf _build build .pytest_cache .hypothesis

@@ -1,0 +1,65 @@
+"""What holds for every test: one thread each, no test skipped, no chapter left out."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent
+
+# Kernels and the book's build are started by tests and inherit all of this.
+for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS"):
+    os.environ.setdefault(name, "1")
+os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # the kernel `python3` is that of this environment
+os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+os.environ.pop("MPLBACKEND", None)  # kernels draw inline; without a screen everything else uses Agg
+os.environ.pop("DISPLAY", None)
+os.environ.pop("WAYLAND_DISPLAY", None)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """A skipped test has tested nothing: it fails."""
+    report = (yield).get_result()
+    if report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"Skipped, but every test must run: {call.excinfo.value if call.excinfo else ''}"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    """A module that skips itself fails as well."""
+    report = (yield).get_result()
+    if report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"{collector.nodeid} was skipped, but every test must run: {report.longrepr}"
+
+
+class EveryChapter:
+    """Fails a run over the book that left a notebook out."""
+
+    def __init__(self) -> None:
+        self.tested: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.tested.add(report.nodeid.partition("::")[0])
+
+    def left_out(self) -> list[str]:
+        notebooks = (path for path in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+        return sorted({path.relative_to(ROOT).as_posix() for path in notebooks} - self.tested)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.left_out() and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for name in self.left_out():
+            terminalreporter.write_line(f"FAILED {name} - no cell of this notebook was tested", red=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    controller = not hasattr(config, "workerinput")
+    whole_book = any(Path(arg).resolve() in (ROOT, ROOT / "book") for arg in config.args)
+    if controller and whole_book and not config.option.keyword and not config.option.collectonly:
+        config.pluginmanager.register(EveryChapter())
