@@ -10,7 +10,6 @@ No function touches pyplot or global state; each returns a Figure that notebooks
 from __future__ import annotations
 
 import base64
-import difflib
 import io
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Mapping, Sequence
@@ -25,6 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from nalm.tables import values_beside_published
+from nalm.values import nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["UNIT_STYLES", "Figure", "by_range", "curves", "error_maps", "style", "unit_style", "use_style",
            "values_beside_published"]  # fmt: skip
 
-WIDTH = 7.0  # inches; 700 pixels on the page
+WIDTH = 7.0  # inches
+PIXELS_PER_INCH = 100  # on the page; pictures hold twice as many
 
 # colours keep a contrast of at least 3 to 1 to white, and units that meet in a figure stay apart for colour-blind eyes
 UNIT_STYLES: dict[str, tuple[str, str]] = {
@@ -75,7 +76,7 @@ _SPELLINGS = {
 _SPARE = ["#4C4C4C", "#8A4F9E", "#A65628", "#2F6F4F"]
 
 _STYLE = {
-    "figure.dpi": 100,
+    "figure.dpi": 200,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
     "savefig.dpi": 200,
@@ -122,9 +123,9 @@ class Figure(_Figure):
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         buffer = io.BytesIO()
-        self.savefig(buffer, format="png", dpi=2 * self.dpi, metadata={"Software": None})
+        self.savefig(buffer, format="png", dpi=2 * PIXELS_PER_INCH, metadata={"Software": None})
         picture = base64.b64encode(buffer.getvalue()).decode("ascii")
-        width = round(self.get_figwidth() * self.dpi)
+        width = round(self.get_figwidth() * PIXELS_PER_INCH)
         return {"image/png": picture, "text/plain": repr(self)}, {"image/png": {"width": width}}
 
 
@@ -346,6 +347,4 @@ def _axis_name(column: str) -> str:
 def _known(name: str, allowed, what: str) -> None:
     names = [str(one) for one in allowed]
     if name not in names:
-        near = difflib.get_close_matches(str(name), names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}."
-        raise ValueError(f"There is no {what} called {name!r}: {hint}")
+        raise ValueError(f"There is no {what} called {name!r}: {nearest(name, names)}")

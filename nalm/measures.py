@@ -16,11 +16,12 @@ distributions and root finding are SciPy's, the Wilson interval is statsmodels'.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Callable, Literal, Sequence
 
 import numpy as np
+
+from nalm.values import nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -368,6 +369,4 @@ def _present(values: Sequence, name: str) -> np.ndarray:
 def _require_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
     for name in names:
         if name not in rows.columns:
-            near = difflib.get_close_matches(str(name), [str(column) for column in rows.columns], n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(str, rows.columns))}."
-            raise ValueError(f"The rows have no column {name!r}: {hint}")
+            raise ValueError(f"The rows have no column {name!r}: {nearest(name, map(str, rows.columns))}")

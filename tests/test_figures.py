@@ -1,7 +1,6 @@
 """Figures: readable at the width of a page, told apart by colour-blind eyes, the same on every run."""
 
 import base64
-import doctest
 import io
 import itertools
 
@@ -11,7 +10,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from PIL import Image
 
-from nalm import figures, tables
+from nalm import figures
 from nalm.measures import Interval, Spread
 
 # units that the papers draw together
@@ -52,10 +51,6 @@ def summary():
     table = table.assign(success=0.8, success_low=0.6, success_high=0.95, solved_at_mean=2e4)
     table = table.assign(solved_at_low=1e4, solved_at_high=3e4)
     return table.assign(sparsity_error=1e-6, sparsity_error_low=0.0, sparsity_error_high=np.inf)
-
-
-def test_docstring_examples():
-    assert doctest.testmod(figures).failed == doctest.testmod(tables).failed == 0
 
 
 @pytest.mark.parametrize("name", figures.UNIT_STYLES)

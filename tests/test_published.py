@@ -1,7 +1,5 @@
 """Every published table loads, is as long as it should be, and agrees with what the papers print."""
 
-import doctest
-
 import pytest
 
 from nalm import measures, published
@@ -20,10 +18,6 @@ ROWS = {
     "npu_pareto": 318,
     "npu_values": 147,
 }
-
-
-def test_docstring_examples():
-    assert doctest.testmod(published).failed == 0
 
 
 @pytest.mark.parametrize("name", sorted(ROWS))
@@ -68,7 +62,7 @@ def test_rates_and_counts_of_the_division_paper_agree():
 def test_bad_input_is_one_sentence():
     with pytest.raises(ValueError, match="No published table is called 'npu_value': did you mean 'npu_values'"):
         published.load("npu_value")
-    with pytest.raises(ValueError, match="there are division_values"):
+    with pytest.raises(ValueError, match="allowed: 'division_values'"):
         published.load("zzz")
     with pytest.raises(ValueError, match="no column 'modell': did you mean 'model'"):
         published.value("npu_values", modell="NPU")

@@ -29,9 +29,10 @@ Published sparsity errors are on the halved scale wherever a beta distribution w
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from nalm.values import nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,9 +60,7 @@ def load(name: str) -> pd.DataFrame:
     import pandas as pd
 
     if name not in names():
-        near = difflib.get_close_matches(str(name), names(), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names())}."
-        raise ValueError(f"No published table is called {name!r}: {hint}")
+        raise ValueError(f"No published table is called {name!r}: {nearest(name, names())}")
     table = pd.read_csv(_FOLDER / f"{name}.csv")
     table = table.rename(columns={"table_or_figure": "item", "figure_or_table": "item"})
     if "model" in table.columns:
@@ -81,9 +80,7 @@ def value(name: str, column: str = "value", **where: object) -> float:
     table = load(name)
     for key in (column, *where):
         if key not in table.columns:
-            near = difflib.get_close_matches(key, table.columns, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(table.columns)}."
-            raise ValueError(f"{name} has no column {key!r}: {hint}")
+            raise ValueError(f"{name} has no column {key!r}: {nearest(key, table.columns)}")
     found = table
     for key, wanted in where.items():
         found = found[(found[key] == wanted) | (found[key].astype(str) == str(wanted))]
