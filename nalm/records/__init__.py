@@ -1,0 +1,7 @@
+"""Records: results are rows. Train what is missing, read what is there, lose nothing and double nothing."""
+
+from nalm.records.folders import LOCAL, PUBLISHED, results_folder
+from nalm.records.memoised import run_all
+from nalm.records.store import Store
+
+__all__ = ["LOCAL", "PUBLISHED", "Store", "results_folder", "run_all"]

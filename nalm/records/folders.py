@@ -1,0 +1,36 @@
+"""Where results lie: the published rows of the book, and the reader's own rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+__all__ = ["LOCAL", "PUBLISHED", "results_folder"]
+
+PUBLISHED = Path(__file__).resolve().parents[2] / "book" / "results"
+"""The rows that the book shows; there where the library is used from its repository."""
+
+LOCAL = user_data_path("nalm") / "results"
+"""The reader's own rows, outside of the repository."""
+
+
+def results_folder(results: str) -> Path:
+    """The folder that new rows go to: ``""`` the reader's own, ``"publish"`` the book's, anything else is a path.
+
+    Raises:
+        ValueError: ``"publish"`` where there is no book, or a path that is a file.
+
+    >>> results_folder("") == LOCAL
+    True
+    """
+    if results == "":
+        return LOCAL
+    if results == "publish":
+        if not PUBLISHED.parent.is_dir():
+            raise ValueError("results='publish' needs the book's folder, but this library is installed without its repository.")
+        return PUBLISHED
+    path = Path(results).expanduser().resolve()
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"results={results!r} is a file; allowed are '', 'publish' and the path of a folder.")
+    return path

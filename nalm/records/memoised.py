@@ -1,0 +1,152 @@
+"""Memoised training: ask for runs, get rows. What is recorded is read; what is missing is trained and recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from nalm.measures import first_solved
+from nalm.records.folders import PUBLISHED, results_folder
+from nalm.records.provenance import provenance
+from nalm.records.store import Store
+from nalm.training import Ensemble, Log, Run, check_device
+
+__all__ = ["run_all"]
+
+LARGEST_ENSEMBLE = 256
+"""Rows are recorded after each ensemble; more runs at once are hardly faster on a CPU."""
+STORED_WEIGHTS = 200
+"""The selected weights of models up to this many parameters are kept in their row."""
+
+
+def run_all(runs: Sequence[Run], experiment: str, results: str = "", device: str = "cpu", progress: bool = True) -> pd.DataFrame:
+    """The rows of runs, in their order; trains and records those that are not recorded yet.
+
+    Args:
+        runs: what is asked for.
+        experiment: ``"<paper>/<name>"``, the name of the results file.
+        results: where new rows go: ``""`` the reader's own store, ``"publish"`` the book's, or a folder. Published rows are read in any case.
+        device: where missing runs are trained.
+        progress: show a progress bar while training.
+
+    Returns:
+        A row per run with the columns :data:`nalm.records.store.COLUMNS`, the runs' labels and one column per further evaluation set.
+
+    Raises:
+        ValueError: an empty selection, equal runs, a device that is not there, or a damaged results file. Nothing is trained then.
+
+    >>> import tempfile
+    >>> from nalm.tasks import SingleModuleTask
+    >>> from nalm.models import Stack
+    >>> from nalm.training import Adam, Recipe
+    >>> recipe = Recipe(iterations=20, optimiser=Adam(lr=1e-2), log_interval=10)
+    >>> task = SingleModuleTask.on("U[1,2)", operation="mul")
+    >>> runs = [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=seed, threshold=1e-5) for seed in range(2)]
+    >>> run_all(runs, "demo/nmu", results=tempfile.mkdtemp(), progress=False)[["model", "range", "seed", "success"]]
+      model   range  seed  success
+    0   NMU  U[1,2)     0    False
+    1   NMU  U[1,2)     1    False
+    """
+    runs = list(runs)
+    _check(runs)
+    check_device(device)
+    store = Store(results_folder(results), experiment)
+    sources = [store] if store.rows_file.parent.parent == PUBLISHED else [Store(PUBLISHED, experiment), store]
+    known = _known(sources)
+    missing = [run for run in runs if run.key not in known]
+    with _bar(missing, len(runs), progress) as bar:
+        for ensemble in _ensembles(missing):
+            _train(ensemble, store, device, bar)
+    known = _known(sources)
+    return pd.DataFrame([known[run.key] | run.labels for run in runs]).infer_objects()
+
+
+def _check(runs: list[Run]) -> None:
+    if not runs:
+        raise ValueError("No runs were asked for: the selection of models, ranges or seeds is empty.")
+    keys = [run.key for run in runs]
+    if len(set(keys)) < len(keys):
+        twice = next(run for run in runs if keys.count(run.key) > 1)
+        raise ValueError(f"The same run was asked for twice: seed {twice.seed} of {twice.labels or twice.task.label()}.")
+
+
+def _known(sources: list[Store]) -> dict[str, dict[str, Any]]:
+    return {row["key"]: row for source in sources for row in source.read().to_dict("records")}
+
+
+def _ensembles(runs: list[Run]) -> list[list[Run]]:
+    groups: dict[tuple, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.structure(), []).append(run)
+    return [group[i : i + LARGEST_ENSEMBLE] for group in groups.values() for i in range(0, len(group), LARGEST_ENSEMBLE)]
+
+
+def _bar(missing: list[Run], asked: int, progress: bool) -> tqdm:
+    total = sum(run.recipe.iterations for run in missing)
+    bar = tqdm(total=total, unit=" run-iterations", unit_scale=True, disable=not (progress and missing), mininterval=1.0)
+    bar.runs, bar.asked = asked - len(missing), asked
+    bar.set_description(f"{bar.runs} of {bar.asked} runs")
+    return bar
+
+
+def _train(runs: list[Run], store: Store, device: str, bar: tqdm) -> None:
+    logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # compiling for CPU needs no CUDA
+    ensemble = Ensemble(runs, device)
+    log = ensemble.train(lambda iterations: bar.update(iterations * len(runs)))
+    origin = provenance(device, ensemble.compiled) | {"runs": len(runs), "seconds": round(log.seconds, 2)}
+    batch = hashlib.sha256((json.dumps(origin) + "".join(run.key for run in runs)).encode()).hexdigest()[:8]
+    rows = [_row(run, column, log, store.experiment, batch) for column, run in enumerate(runs)]
+    store.add(rows, {run.configuration_key: run.full_configuration for run in runs}, batch, origin)
+    bar.runs += len(runs)
+    bar.set_description(f"{bar.runs} of {bar.asked} runs")
+
+
+def _row(run: Run, column: int, log: Log, experiment: str, batch: str) -> dict[str, Any]:
+    selected = log.selected[column]
+    at_selected = {name: float(errors[selected, column]) for name, errors in log.errors.items()}
+    test_mse, threshold = at_selected.pop("test"), run.threshold
+    solved_at = first_solved(log.iterations, log.errors["test"][:, column], threshold) if threshold is not None else np.nan
+    weights = {name: values[column] for name, values in log.weights.items()}
+    return {
+        "key": run.key,
+        "experiment": experiment,
+        "paper": experiment.split("/")[0],
+        "model": "-".join(layer.unit for layer in run.model.layers) if run.model.kind == "Stack" else run.model.kind,
+        "task": run.task.kind,
+        "range": run.task.label(),
+        "seed": run.seed,
+        "stream": run.recipe.stream,
+        "iterations": run.recipe.iterations,
+        "threshold": threshold,
+        # A comparison with NaN is false: a run that diverged has failed.
+        "success": None if threshold is None else test_mse < threshold,
+        "solved_at": solved_at,
+        "sparsity_error": float(log.sparsity_errors[selected, column]),
+        "valid_mse": at_selected.pop("valid"),
+        "test_mse": test_mse,
+        "selected_at": int(log.iterations[selected]),
+        "nan_at": log.nan_at[column],
+        "seconds": round(log.seconds / log.selected.size, 4),
+        "batch": batch,
+        "weights": _weights(weights),
+        **at_selected,
+        **run.labels,
+    }
+
+
+def _weights(weights: dict[str, np.ndarray]) -> str | None:
+    """The weights as JSON with nine significant digits, which restore float32 exactly."""
+    if sum(values.size for values in weights.values()) > STORED_WEIGHTS:
+        return None
+    return json.dumps({name: _digits(values.tolist()) for name, values in weights.items()}, separators=(",", ":"))
+
+
+def _digits(values: Any) -> Any:
+    return [_digits(v) for v in values] if isinstance(values, list) else float(f"{values:.9g}")

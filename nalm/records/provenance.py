@@ -1,0 +1,62 @@
+"""Where rows come from: versions, commit, hardware, time."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+__all__ = ["provenance"]
+
+PACKAGES = ("nalm", "torch", "numpy")
+
+
+def provenance(device: str, compiled: bool) -> dict[str, Any]:
+    """What is stored once for all rows that were trained together.
+
+    >>> sorted(provenance("cpu", False))
+    ['commit', 'compiled', 'date', 'device', 'threads', 'versions']
+    """
+    return {
+        "commit": _commit(),
+        "compiled": compiled,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else _processor(),
+        "threads": torch.get_num_threads(),
+        "versions": {"python": platform.python_version()} | {package: _version(package) for package in PACKAGES},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit of the repository that this library is used from, with ``+`` if the library was changed since."""
+    package = Path(__file__).resolve().parents[1]
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=package, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain", "--", str(package)) else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

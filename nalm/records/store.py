@@ -1,0 +1,112 @@
+"""A store: one CSV with a row per run, and beside it a JSON file with the configurations and the provenance of the rows.
+
+Both files are replaced as a whole (write, flush to disk, rename) under a lock, so a reader or a crash never meets half a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from filelock import FileLock
+
+__all__ = ["COLUMNS", "Store"]
+
+COLUMNS = [
+    "key", "experiment", "paper", "model", "task", "range", "seed", "stream", "iterations", "threshold", "success", "solved_at",
+    "sparsity_error", "valid_mse", "test_mse", "selected_at", "nan_at", "seconds", "batch", "weights",
+]  # fmt: skip
+"""The columns that every results file has; an experiment's own columns come after them."""
+
+
+class Store:
+    """The rows of one experiment in one folder.
+
+    Args:
+        folder: a results folder.
+        experiment: ``"<paper>/<name>"``, e.g. ``"division/no-redundancy"``.
+
+    Raises:
+        ValueError: an experiment name of another form.
+
+    >>> import tempfile
+    >>> Store(tempfile.mkdtemp(), "division/no-redundancy").read().empty
+    True
+    """
+
+    def __init__(self, folder: str | Path, experiment: str) -> None:
+        if not re.fullmatch(r"[a-z0-9-]+/[a-z0-9-]+", experiment):
+            raise ValueError(f"An experiment is named '<paper>/<name>' in small letters, digits and hyphens, not {experiment!r}.")
+        self.experiment = experiment
+        self.rows_file = Path(folder) / f"{experiment}.csv"
+        self.sidecar_file = self.rows_file.with_suffix(".json")
+
+    def read(self) -> pd.DataFrame:
+        """All rows.
+
+        Raises:
+            ValueError: a file that is not a results file of this experiment, or is damaged; it is left as it is.
+        """
+        if not self.rows_file.exists():
+            return pd.DataFrame(columns=COLUMNS)
+        try:
+            rows = pd.read_csv(self.rows_file, dtype={"key": str, "batch": str, "weights": str})
+        except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
+            raise ValueError(f"{self.rows_file} is not a readable results file ({error}); repair or move it, nothing was written.") from None
+        self._check(rows)
+        return rows
+
+    def sidecar(self) -> dict[str, Any]:
+        """``{"configurations": {key: ...}, "batches": {id: provenance}}``."""
+        if not self.sidecar_file.exists():
+            return {"configurations": {}, "batches": {}}
+        try:
+            content = json.loads(self.sidecar_file.read_text(encoding="utf-8"))
+            content["configurations"], content["batches"]
+        except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{self.sidecar_file} is not a readable sidecar file ({error!r}); repair or move it, nothing was written.") from None
+        return content
+
+    def add(self, rows: Iterable[dict[str, Any]], configurations: dict[str, Any], batch: str, provenance: dict[str, Any]) -> None:
+        """Add rows; a row whose key is there already is left out, so repeated and concurrent additions double nothing."""
+        self.rows_file.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.rows_file.with_suffix(".lock")):
+            known, sidecar = self.read(), self.sidecar()
+            new = pd.DataFrame(rows)
+            new = new[~new["key"].isin(known["key"])]
+            if new.empty:
+                return
+            sidecar["configurations"].update(configurations)
+            sidecar["batches"][batch] = provenance
+            _replace(self.sidecar_file, json.dumps(sidecar, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+            rows = new if known.empty else pd.concat([known.astype(object), new.astype(object)], ignore_index=True)
+            others = [column for column in rows.columns if column not in COLUMNS]
+            _replace(self.rows_file, rows[COLUMNS + others].to_csv(index=False, lineterminator="\n"))
+
+    def _check(self, rows: pd.DataFrame) -> None:
+        missing = [column for column in COLUMNS if column not in rows.columns]
+        if missing:
+            problem = f"it lacks the columns {', '.join(missing)}"
+        elif rows["key"].isna().any() or rows["key"].duplicated().any():
+            problem = "its keys are not unique"
+        elif not (rows["experiment"] == self.experiment).all():
+            problem = f"it holds rows of another experiment than {self.experiment}"
+        elif any(not pd.api.types.is_numeric_dtype(rows[column]) for column in ("seed", "iterations", "valid_mse", "test_mse")):
+            problem = "its numbers cannot be read"
+        else:
+            return
+        raise ValueError(f"{self.rows_file} is not a results file of {self.experiment}: {problem}; repair or move it, nothing was written.")
+
+
+def _replace(file: Path, text: str) -> None:
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    with open(temporary, "w", encoding="utf-8", newline="") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(temporary, file)

@@ -1,0 +1,28 @@
+"""Tasks: what is learned. A task draws data; it trains nothing."""
+
+from nalm.tasks.digits import DigitSequenceTask
+from nalm.tasks.operations import OPERATIONS
+from nalm.tasks.ranges import Range, Uniform, UniformUnion
+from nalm.tasks.simple_arithmetic import SimpleArithmeticTask
+from nalm.tasks.single_module import UNIFORM_RANGES, SingleModuleTask, uniform_range
+from nalm.tasks.subset_arithmetic import SubsetArithmeticTask, TenParameterTask
+from nalm.tasks.task import EvaluationSet, Task
+
+__all__ = [
+    "OPERATIONS",
+    "UNIFORM_RANGES",
+    "AnyTask",
+    "DigitSequenceTask",
+    "EvaluationSet",
+    "Range",
+    "SimpleArithmeticTask",
+    "SingleModuleTask",
+    "SubsetArithmeticTask",
+    "Task",
+    "TenParameterTask",
+    "Uniform",
+    "UniformUnion",
+    "uniform_range",
+]
+
+AnyTask = SingleModuleTask | SubsetArithmeticTask | TenParameterTask | SimpleArithmeticTask | DigitSequenceTask

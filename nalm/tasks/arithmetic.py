@@ -1,0 +1,86 @@
+"""The common part of the two operand tasks: targets op(a, b), where a and b are sums of inputs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import lru_cache
+
+import numpy as np
+import torch
+from pydantic import model_validator
+from torch import Tensor
+
+from nalm.tasks.operations import OPERATIONS
+from nalm.tasks.ranges import Range, Uniform
+from nalm.tasks.task import EvaluationSet, Task, Tensors, as_float32
+from nalm.values import choose
+
+__all__ = ["OperandTask", "VALIDATION_SEED", "TEST_SEED", "EVALUATION_EXAMPLES"]
+
+VALIDATION_SEED = 43953907
+TEST_SEED = 8689336
+EVALUATION_EXAMPLES = 10_000
+"""Seeds and size of the fixed validation and test inputs of the nau-nmu and division papers."""
+
+
+@lru_cache(maxsize=64)
+def _inputs(range_: Range, in_features: int, seed: int) -> np.ndarray:
+    return range_.sample(np.random.RandomState(seed), (EVALUATION_EXAMPLES, in_features))
+
+
+@lru_cache(maxsize=64)
+def _inputs_float32(range_: Range, in_features: int, seed: int) -> Tensor:
+    return as_float32(_inputs(range_, in_features, seed))
+
+
+class OperandTask(Task):
+    """y = op(a, b) with a and b sums of some of the inputs; see the subclasses.
+
+    Training inputs are drawn in float32 and their targets computed in float32; validation and test sets in float64, then rounded.
+    """
+
+    operation: str
+    interpolation: Uniform
+    extrapolation: Range
+
+    @model_validator(mode="after")
+    def _known_operation(self) -> OperandTask:
+        choose("operation", self.operation, OPERATIONS)
+        return self
+
+    @property
+    def out_features(self) -> int:
+        return 1
+
+    @abstractmethod
+    def operands(self, seed: int) -> np.ndarray:
+        """(2, in_features) of zeros and ones: which inputs are summed to a and to b in the run with this seed."""
+
+    def label(self) -> str:
+        return str(self.interpolation)
+
+    def structure(self) -> tuple:
+        return (type(self).__name__, self.operation, self.in_features)
+
+    def constants(self, seed: int) -> Tensors:
+        return {
+            "low": torch.tensor(self.interpolation.low),
+            "width": torch.tensor(self.interpolation.high - self.interpolation.low),
+            "operands": as_float32(self.operands(seed)),
+        }
+
+    def batch(self, noise: Tensor, constants: Tensors, shared: Tensors) -> tuple[Tensor, Tensor]:
+        x = (constants["low"] + constants["width"] * noise).mT
+        operands = constants["operands"]
+        # A matrix product per run costs more than it computes while there are few inputs.
+        a, b = (x @ operands.mT).unbind(-1) if self.in_features > 32 else ((x * operand).sum(-1) for operand in operands)
+        return x, OPERATIONS[self.operation](a, b).unsqueeze(-1)
+
+    def evaluation(self, seed: int) -> dict[str, EvaluationSet]:
+        sets = {"valid": (self.interpolation, VALIDATION_SEED), "test": (self.extrapolation, TEST_SEED)}
+        return {name: self._evaluation_set(seed, *range_and_seed) for name, range_and_seed in sets.items()}
+
+    def _evaluation_set(self, seed: int, range_: Range, input_seed: int) -> EvaluationSet:
+        a, b = self.operands(seed) @ _inputs(range_, self.in_features, input_seed).T
+        targets = OPERATIONS[self.operation](a, b)[:, None]
+        return EvaluationSet(_inputs_float32(range_, self.in_features, input_seed), as_float32(targets))

@@ -1,0 +1,23 @@
+"""Training: recipes, streams of random numbers, optimisers, and the ensemble that trains many runs at once."""
+
+from nalm.training.ensemble import Ensemble, Log, check_device, worth_compiling
+from nalm.training.optimisers import SGD, Adam, RMSProp
+from nalm.training.penalties import L1, ActivationPenalty, Discretisation, Norms
+from nalm.training.recipe import Recipe
+from nalm.training.run import Run
+
+__all__ = [
+    "L1",
+    "SGD",
+    "ActivationPenalty",
+    "Adam",
+    "Discretisation",
+    "Ensemble",
+    "Log",
+    "Norms",
+    "RMSProp",
+    "Recipe",
+    "Run",
+    "check_device",
+    "worth_compiling",
+]

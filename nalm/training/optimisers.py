@@ -1,0 +1,83 @@
+"""Optimisers for many runs at once: elementwise updates with one learning rate per run.
+
+``torch.optim`` knows one learning rate per parameter tensor, but a stacked tensor holds many runs. The updates are those of ``torch.optim``
+(the tests compare them), except where the docstring says otherwise. State: a dict of tensors per slot, shaped like the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from pydantic import PositiveFloat
+from torch import Tensor
+
+from nalm.values import Value
+
+__all__ = ["Adam", "RMSProp", "SGD", "Optimiser"]
+
+Tensors = dict[str, Tensor]
+
+
+class Adam(Value):
+    """Adam (Kingma and Ba, 2015, Algorithm 1), with the defaults of the paper and of torch.
+
+    >>> Adam(lr=0.001).slots
+    ('mean', 'square')
+    """
+
+    kind: Literal["Adam"] = "Adam"
+    lr: PositiveFloat
+    beta1: float = 0.9
+    beta2: float = 0.999
+    eps: float = 1e-8
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return ("mean", "square")
+
+    def update(self, parameter: Tensor, gradient: Tensor, state: tuple[Tensor, ...], lr: Tensor, step: Tensor) -> tuple[Tensor, ...]:
+        mean, square = state
+        mean = self.beta1 * mean + (1 - self.beta1) * gradient
+        square = self.beta2 * square + (1 - self.beta2) * gradient * gradient
+        t = (step + 1).to(torch.float64)  # 1 - beta2**t needs more than float32 while t is small
+        correction1 = (1 - self.beta1**t).to(parameter.dtype)
+        correction2 = (1 - self.beta2**t).to(parameter.dtype)
+        change = (mean / correction1) / ((square / correction2).sqrt() + self.eps)
+        return parameter - lr * change, mean, square
+
+
+class SGD(Value):
+    """Stochastic gradient descent without momentum."""
+
+    kind: Literal["SGD"] = "SGD"
+    lr: PositiveFloat
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return ()
+
+    def update(self, parameter: Tensor, gradient: Tensor, state: tuple[Tensor, ...], lr: Tensor, step: Tensor) -> tuple[Tensor, ...]:
+        return (parameter - lr * gradient,)
+
+
+class RMSProp(Value):
+    """RMSProp as in Julia's Flux 0.10, which made the numbers of the NPU paper: decay 0.9 (torch: ``alpha=0.99``), eps after the root."""
+
+    kind: Literal["RMSProp"] = "RMSProp"
+    lr: PositiveFloat
+    decay: float = 0.9
+    eps: float = 1e-8
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return ("square",)
+
+    def update(self, parameter: Tensor, gradient: Tensor, state: tuple[Tensor, ...], lr: Tensor, step: Tensor) -> tuple[Tensor, ...]:
+        square = self.decay * state[0] + (1 - self.decay) * gradient * gradient
+        return parameter - lr * gradient / (square.sqrt() + self.eps), square
+
+
+Optimiser = Adam | SGD | RMSProp
+Update = Callable[..., tuple[Tensor, ...]]

@@ -1,0 +1,87 @@
+"""Values: frozen, validated descriptions of what is trained (law: a run is a value).
+
+Every description in this library (a range, a task, a model, a recipe, a run) is a :class:`Value`: it is checked when it is made, cannot be
+changed afterwards, compares by content and has one canonical JSON form. What is wrong with bad input is said in one sentence.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
+
+__all__ = ["Value", "choose", "nearest"]
+
+
+def nearest(name: object, allowed: Iterable[str]) -> str:
+    """The end of an error sentence: the nearest allowed name, if there is one, and all that are allowed.
+
+    >>> nearest("NRUU", ["NRU", "NMU"])
+    "did you mean 'NRU'? Allowed: 'NRU', 'NMU'."
+    """
+    allowed = list(allowed)
+    guesses = difflib.get_close_matches(str(name), allowed, n=1, cutoff=0.5)
+    listed = ", ".join(repr(a) for a in allowed)
+    return f"did you mean {guesses[0]!r}? Allowed: {listed}." if guesses else f"allowed: {listed}."
+
+
+def choose(what: str, name: object, allowed: Iterable[str]) -> str:
+    """``name`` itself if it is allowed, else a ``ValueError`` of one sentence.
+
+    >>> choose("unit", "NRU", ["NRU", "NMU"])
+    'NRU'
+    """
+    allowed = list(allowed)
+    if name not in allowed:
+        raise ValueError(f"Unknown {what} {name!r}: {nearest(name, allowed)}")
+    return str(name)
+
+
+class _OneSentence(type(BaseModel)):
+    """Turns pydantic's report on wrong fields into one sentence where a value is made by a call."""
+
+    def __call__(cls, **fields: Any) -> Any:
+        try:
+            return super().__call__(**fields)
+        except ValidationError as error:
+            raise ValueError(_sentence(cls, error)) from None
+
+
+class Value(BaseModel, metaclass=_OneSentence):
+    """A frozen, strictly typed description. Unknown field names and wrong types are refused with one sentence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    def canonical(self) -> str:
+        """The canonical JSON form: sorted keys, no spaces, fields at their default left out. Equal values have equal forms.
+
+        As defaults are left out, a new field with a default changes no existing form; a default must therefore never change its meaning.
+        """
+        return json.dumps(self.model_dump(mode="json", exclude_defaults=True), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @model_serializer(mode="wrap")
+    def _keep_kind(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """``kind`` is what a value is recognised by, so it is written even though it is a default."""
+        kind = getattr(self, "kind", None)
+        return serialise(self) if kind is None else {"kind": kind} | serialise(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Any:
+        """The value whose canonical form is ``text``."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise ValueError(_sentence(cls, error)) from None
+
+
+def _sentence(cls: type[BaseModel], error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"]) or cls.__name__
+    if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+        return f"{cls.__name__} has no field {where!r}: {nearest(where, cls.model_fields)}"
+    if first["type"] == "value_error":  # a sentence of our own validators
+        return str(first["ctx"]["error"])
+    return f"{cls.__name__}: {where} is {first.get('input')!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
