@@ -1,0 +1,101 @@
+"""Notebooks are committed as they ran: top to bottom, with everything they print, and without a trace of where."""
+
+import ast
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+from nbformat import NotebookNode
+
+SHOWING = {"print", "display"}
+HERE = re.compile(r"(?<![\w.:/])/(home|root|Users|work|workspace|github|opt|mnt|tmp|var)/[\w.]+|[A-Z]:\\Users\\")
+
+
+def code_cells(path: Path) -> list[NotebookNode]:
+    cells = nbformat.read(path, as_version=4).cells
+    return [cell for cell in cells if cell.cell_type == "code" and cell.source.strip()]
+
+
+def text(output: NotebookNode) -> str:
+    """What an output says, its pictures left out."""
+    data = output.get("data", {})
+    return output.get("text", "") + "".join(value for kind, value in data.items() if kind.startswith("text/"))
+
+
+class Shows(ast.NodeVisitor):
+    """Finds calls that show something, outside the functions a cell defines."""
+
+    def __init__(self) -> None:
+        self.found = False
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        pass
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        pass
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self.found |= isinstance(node.func, ast.Name) and node.func.id in SHOWING
+        self.generic_visit(node)
+
+
+def must_show(source: str) -> bool:
+    """Whether a cell surely has an output: it prints, or ends in a value that is no call and no constant."""
+    tree = ast.parse(TransformerManager().transform_cell(source))
+    finder = Shows()
+    finder.visit(tree)
+    last = tree.body[-1] if tree.body else None
+    is_value = isinstance(last, ast.Expr) and not isinstance(last.value, ast.Call | ast.Constant | ast.Await)
+    return finder.found or (is_value and not source.rstrip().endswith(";"))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("print(1)", True),
+        ("for i in x:\n    display(i)", True),
+        ("y = 1\ny", True),
+        ("table.head", True),
+        ("y = 1", False),
+        ("y;", False),
+        ("def f():\n    print(1)", False),
+        ("model.train()", False),
+        ("import torch", False),
+        ("# a comment", False),
+    ],
+)
+def test_must_show(source: str, expected: bool) -> None:
+    assert must_show(source) == expected
+
+
+def test_ran_top_to_bottom(chapter: Path) -> None:
+    counts = [cell.execution_count for cell in code_cells(chapter)]
+    assert counts == list(range(1, len(counts) + 1)), "run the whole notebook in a fresh kernel, then save it"
+
+
+def test_has_its_outputs(chapter: Path) -> None:
+    empty = [cell.source for cell in code_cells(chapter) if must_show(cell.source) and not cell.outputs]
+    assert not empty, "these cells show something, but were saved without it"
+    assert any(cell.outputs for cell in code_cells(chapter)), "no cell has an output"
+
+
+def test_has_no_error(chapter: Path) -> None:
+    errors = [o.evalue for cell in code_cells(chapter) for o in cell.outputs if o.output_type == "error"]
+    assert not errors
+
+
+def test_leaves_no_output_unchecked(chapter: Path) -> None:
+    unchecked = {"nbval-skip", "nbval-ignore-output", "raises-exception", "nbval-raises-exception"}
+    for cell in code_cells(chapter):
+        assert not unchecked & set(cell.metadata.get("tags", [])), cell.source
+        assert not re.search(r"#\s*(NBVAL|PYTEST_VALIDATE)_", cell.source), cell.source
+
+
+def test_tells_nothing_of_the_machine(chapter: Path) -> None:
+    metadata = nbformat.read(chapter, as_version=4).metadata
+    assert metadata.kernelspec.name == "python3"
+    assert "papermill" not in metadata, "a rerun was saved over the chapter"
+    told = [match.group() for cell in code_cells(chapter) for o in cell.outputs for match in HERE.finditer(text(o))]
+    assert not told

@@ -1,0 +1,208 @@
+"""The built book as a reader meets it: in a browser, without a network, on a desk and on a phone."""
+
+import functools
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+
+import pytest
+import yaml
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
+READERS = {"desk": (1280, 900, "light"), "phone": (390, 844, "dark")}
+
+# What is wrong with an open page, as a list of sentences.
+TROUBLE = r"""async () => {
+    if (window.MathJax) await MathJax.startup.promise;
+    const images = [...document.querySelectorAll('main img')];
+    images.forEach(image => image.loading = 'eager');
+    await Promise.all(images.map(image => image.decode().catch(() => null)));
+    const formulas = [...document.querySelectorAll('.math')];
+    const prose = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+    const raw = [];
+    while (prose.nextNode()) {
+        const node = prose.currentNode;
+        if (node.parentElement.closest('pre, code, script, style, mjx-container')) continue;
+        if (/\$\$|\\\(|\\\[|\\begin\{|\\frac/.test(node.data)) raw.push(node.data.trim().slice(0, 60));
+    }
+    const root = document.documentElement;
+    return [
+        ...images.filter(image => !image.alt.trim()).map(image => 'image without alt text: ' + image.src),
+        ...images.filter(image => !image.naturalWidth).map(image => 'image that does not load: ' + image.src),
+        ...formulas.filter(f => !f.querySelector('mjx-container')).map(f => 'formula not set: ' + f.textContent.slice(0, 60)),
+        ...[...document.querySelectorAll('mjx-merror, [data-mjx-error], [data-mml-node="merror"]')]
+            .map(error => 'formula with an error: ' + (error.getAttribute('data-mjx-error') || error.textContent)),
+        ...raw.map(text => 'TeX in the text: ' + text),
+        ...(root.scrollWidth > innerWidth + 1 ? ['wider than the window by ' + (root.scrollWidth - innerWidth) + ' px'] : []),
+    ];
+}"""
+
+
+def pages_in_toc() -> list[str]:
+    """The pages of the table of contents, in its order."""
+
+    def files(entry: dict) -> Iterator[str]:
+        if "file" in entry or "root" in entry:
+            yield str(entry.get("file", entry.get("root")))
+        for kind in ("parts", "chapters", "sections"):
+            for inner in entry.get(kind, []):
+                yield from files(inner)
+
+    return list(files(yaml.safe_load((ROOT / "_toc.yml").read_text())))
+
+
+def chromium() -> str:
+    """The path of a Chromium; a test that needs one fails where there is none."""
+    names = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome", "chrome")
+    for name in names:
+        if name and (found := shutil.which(name)):
+            return found
+    pytest.fail("Chromium is missing: install it (Debian: apt-get install chromium), or set CHROMIUM to its path.", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the book, built with warnings as errors."""
+    folder = tmp_path_factory.mktemp("book")
+    command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(ROOT), "--path-output", str(folder)]
+    environment = os.environ | {"NO_COLOR": "1"}
+    build = subprocess.run([*command, "-W", "-n", "--keep-going"], capture_output=True, text=True, env=environment)
+    if build.returncode:
+        said = (build.stdout + build.stderr).splitlines()
+        warnings = [line for line in said if "WARNING" in line or "ERROR" in line]
+        pytest.fail("The book does not build:\n" + "\n".join(warnings or said[-30:]), pytrace=False)
+    return folder / "_build" / "html"
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def site(html: Path) -> Iterator[str]:
+    """The address at which the built book is served."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(html)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/"
+    server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    executable = chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def open_page(browser: Browser, site: str, name: str, reader: str) -> tuple[Page, list[str]]:
+    """Open a page as a reader does; returns it with what went wrong."""
+    width, height, theme = READERS[reader]
+    trouble: list[str] = []
+
+    def let_through(route: Route) -> None:
+        if route.request.url.startswith((site, "data:", "blob:")):
+            route.continue_()
+        else:
+            trouble.append(f"asks the network for {route.request.url}")
+            route.abort()
+
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+    context.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')")
+    context.route("**/*", let_through)
+    page = context.new_page()
+    page.on("console", lambda message: trouble.append(f"console: {message.text}") if message.type == "error" else None)
+    page.on("pageerror", lambda error: trouble.append(f"script: {error}"))
+    page.on("requestfailed", lambda request: trouble.append(f"request failed: {request.url}"))
+    page.on("response", lambda answer: trouble.append(f"{answer.status}: {answer.url}") if answer.status >= 400 else None)
+    page.goto(site + name, wait_until="networkidle")
+    return page, trouble
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("name", pages_in_toc())
+def test_page(browser: Browser, site: str, name: str, reader: str) -> None:
+    page, trouble = open_page(browser, site, f"{name}.html", reader)
+    trouble += page.evaluate(TROUBLE)
+    page.context.close()
+    assert not trouble, "\n".join(trouble)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_other_pages(browser: Browser, site: str, html: Path, reader: str) -> None:
+    """The index, the search page and the source of the library."""
+    written = {path.relative_to(html).as_posix() for path in html.rglob("*.html") if "_static" not in path.parts}
+    others = sorted(written - {f"{name}.html" for name in pages_in_toc()})
+    assert {"index.html", "genindex.html", "search.html"} <= set(others)
+    trouble = []
+    for name in others:
+        page, found = open_page(browser, site, name, reader)
+        trouble += [f"{name}: {what}" for what in [*found, *page.evaluate(TROUBLE)]]
+        page.context.close()
+    assert not trouble, "\n".join(trouble)
+
+
+def test_search_finds_units(browser: Browser, site: str) -> None:
+    page, trouble = open_page(browser, site, "search.html?q=RealNPU", "desk")
+    page.wait_for_selector("#search-results li a", timeout=20_000)
+    page.context.close()
+    assert not trouble, "\n".join(trouble)
+
+
+def test_every_notebook_is_in_the_book() -> None:
+    notebooks = {path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "book").rglob("*.ipynb")}
+    assert {name for name in notebooks if ".ipynb_checkpoints" not in name} <= set(pages_in_toc())
+
+
+class Links(HTMLParser):
+    """The names a page defines and the addresses it points to."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.targets: list[str] = []
+        self.feed(file.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for name, value in attributes:
+            if name == "id" or (name == "name" and tag == "a"):
+                self.names.add(value or "")
+            elif value and (name in ("href", "src", "poster") or (name == "data" and tag == "object")):
+                self.targets.append(value)
+
+
+def test_links_lead_somewhere(html: Path) -> None:
+    pages = {path: Links(path) for path in html.rglob("*.html") if "_static" not in path.parts}
+    broken = []
+    for page, links in pages.items():
+        for target in links.targets:
+            if urlsplit(target).scheme:
+                continue
+            address, name = urldefrag(urljoin(page.as_uri(), target))
+            file = Path(unquote(urlsplit(address).path))
+            file = file / "index.html" if file.is_dir() else file
+            known = pages[file].names | {"", "top"} if file in pages else None
+            if not file.exists() or not file.is_relative_to(html) or (known is not None and unquote(name) not in known):
+                broken.append(f"{page.relative_to(html)} → {target}")
+    assert not broken, "\n".join(broken)

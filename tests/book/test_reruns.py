@@ -1,0 +1,70 @@
+"""A chapter runs with other parameters, from any folder, into any store, and refuses those that make no sense."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pandas as pd
+import papermill
+import pytest
+from papermill.exceptions import PapermillExecutionError
+
+BOOK = Path(__file__).parents[2] / "book"
+
+
+def contents(folder: Path) -> dict[str, str]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def rerun(chapter: Path, folder: Path, **parameters: Any) -> None:
+    folder.mkdir(exist_ok=True)
+    papermill.execute_notebook(
+        chapter,
+        folder / "rerun.ipynb",
+        parameters | {"results": str(folder / "store")},
+        kernel_name="python3",
+        cwd=folder,
+        progress_bar=False,
+        start_timeout=120,
+        execution_timeout=300,
+    )
+
+
+def tiny(chapter: Path) -> dict[str, Any]:
+    """The parameters of a rerun of seconds, from the notebook's metadata."""
+    return dict(nbformat.read(chapter, as_version=4).metadata.get("nalm", {}).get("tiny", {}))
+
+
+def test_tiny_rerun(experiment: Path, tmp_path: Path) -> None:
+    parameters = tiny(experiment)
+    assert parameters, 'no parameters for a tiny rerun under metadata "nalm": {"tiny": {…}}'
+    known = papermill.inspect_notebook(experiment)
+    assert set(parameters) <= set(known), "a tiny rerun sets parameters that the chapter does not have"
+    before = contents(BOOK)
+
+    rerun(experiment, tmp_path, **parameters)
+
+    tables = list((tmp_path / "store").rglob("*.csv"))
+    assert tables and all(len(pd.read_csv(table)) for table in tables), "the rerun recorded no run"
+    assert contents(BOOK) == before, "the rerun changed files of the book"
+    assert {path.name for path in tmp_path.iterdir()} == {"rerun.ipynb", "store"}, "the rerun left files behind"
+
+
+def test_every_parameter_has_a_type_and_a_comment(experiment: Path) -> None:
+    for name, parameter in papermill.inspect_notebook(experiment).items():
+        assert parameter["inferred_type_name"] != "None", f"{name} has no type"
+        assert parameter["help"].strip(), f"{name} has no comment"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("seeds", 0), ("seeds", "three"), ("iterations", -1), ("sedes", 3)], ids=lambda value: str(value)
+)
+def test_nonsense_is_refused(experiment: Path, tmp_path: Path, name: str, value: Any) -> None:
+    with pytest.raises(PapermillExecutionError) as caught:
+        rerun(experiment, tmp_path, **(tiny(experiment) | {name: value}))
+    assert caught.value.ename in ("ValueError", "TypeError")
+    assert name in caught.value.evalue, "the sentence does not say which parameter is wrong"
+    assert "\n" not in caught.value.evalue.strip(), "the refusal is more than a sentence"
+    assert not list((tmp_path / "store").rglob("*.csv")), "something was trained before the refusal"
