@@ -1,16 +1,19 @@
 """What holds for every test: one thread each, no test skipped, no chapter left out."""
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent
+OWN = tempfile.TemporaryDirectory(prefix="nalm-tests-")  # in place of the folders of who runs the tests
 
 # Kernels and the book's build are started by tests and inherit all of this.
 for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS"):
     os.environ.setdefault(name, "1")
+os.environ["XDG_DATA_HOME"] = os.environ["IPYTHONDIR"] = OWN.name
 os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # the kernel `python3` is that of this environment
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
 os.environ.pop("MPLBACKEND", None)  # kernels draw inline; without a screen everything else uses Agg
