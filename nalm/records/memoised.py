@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,8 @@ from nalm.measures import first_solved
 from nalm.records.folders import PUBLISHED, results_folder
 from nalm.records.provenance import provenance
 from nalm.records.store import Store
-from nalm.training import Ensemble, Log, Run, check_device
+from nalm.records.workers import cores, train_ensembles
+from nalm.training import Log, Run, check_device
 
 __all__ = ["run_all"]
 
@@ -62,8 +62,10 @@ def run_all(runs: Sequence[Run], experiment: str, results: str = "", device: str
     known = _known(sources)
     missing = [run for run in runs if run.key not in known]
     with _bar(missing, len(runs), progress) as bar:
-        for ensemble in _ensembles(missing):
-            _train(ensemble, store, device, bar)
+        for trained, log in train_ensembles(_ensembles(missing), device, bar.update):
+            _record(trained, log, store)
+            bar.runs += len(trained)
+            bar.set_description(f"{bar.runs} of {bar.asked} runs")
     known = _known(sources)
     return pd.DataFrame([known[run.key] | run.labels for run in runs]).infer_objects()
 
@@ -82,10 +84,12 @@ def _known(sources: list[Store]) -> dict[str, dict[str, Any]]:
 
 
 def _ensembles(runs: list[Run]) -> list[list[Run]]:
+    """Runs of equal structure together; where that leaves cores without work, in smaller ensembles."""
     groups: dict[tuple, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.structure(), []).append(run)
-    return [group[i : i + LARGEST_ENSEMBLE] for group in groups.values() for i in range(0, len(group), LARGEST_ENSEMBLE)]
+    size = LARGEST_ENSEMBLE if len(groups) >= cores() else min(LARGEST_ENSEMBLE, -(-len(runs) // cores()))
+    return [group[i : i + size] for group in groups.values() for i in range(0, len(group), size)]
 
 
 def _bar(missing: list[Run], asked: int, progress: bool) -> tqdm:
@@ -96,16 +100,11 @@ def _bar(missing: list[Run], asked: int, progress: bool) -> tqdm:
     return bar
 
 
-def _train(runs: list[Run], store: Store, device: str, bar: tqdm) -> None:
-    logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # compiling for CPU needs no CUDA
-    ensemble = Ensemble(runs, device)
-    log = ensemble.train(lambda iterations: bar.update(iterations * len(runs)))
-    origin = provenance(device, ensemble.compiled) | {"runs": len(runs), "seconds": round(log.seconds, 2)}
+def _record(runs: list[Run], log: Log, store: Store) -> None:
+    origin = provenance(log) | {"runs": len(runs), "seconds": round(log.seconds, 2)}
     batch = hashlib.sha256((json.dumps(origin) + "".join(run.key for run in runs)).encode()).hexdigest()[:8]
     rows = [_row(run, column, log, store.experiment, batch) for column, run in enumerate(runs)]
     store.add(rows, {run.configuration_key: run.full_configuration for run in runs}, batch, origin)
-    bar.runs += len(runs)
-    bar.set_description(f"{bar.runs} of {bar.asked} runs")
 
 
 def _row(run: Run, column: int, log: Log, experiment: str, batch: str) -> dict[str, Any]:

@@ -11,23 +11,23 @@ from typing import Any
 
 import torch
 
+from nalm.training import Log
+
 __all__ = ["provenance"]
 
 PACKAGES = ("nalm", "torch", "numpy")
 
 
-def provenance(device: str, compiled: bool) -> dict[str, Any]:
+def provenance(log: Log) -> dict[str, Any]:
     """What is stored once for all rows that were trained together.
 
-    >>> sorted(provenance("cpu", False))
-    ['commit', 'compiled', 'date', 'device', 'threads', 'versions']
     """
     return {
         "commit": _commit(),
-        "compiled": compiled,
+        "compiled": log.compiled,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else _processor(),
-        "threads": torch.get_num_threads(),
+        "device": torch.cuda.get_device_name(log.device) if log.device.startswith("cuda") else _processor(),
+        "threads": log.threads,
         "versions": {"python": platform.python_version()} | {package: _version(package) for package in PACKAGES},
     }
 

@@ -47,6 +47,7 @@ class Log:
         weights: parameter name -> (runs, ...) at the selected evaluation.
         nan_at: (runs,) first evaluated iteration with a non-finite parameter, NaN where there is none.
         seconds: wall time, compilation included.
+        device, threads, compiled: what it was trained with.
     """
 
     iterations: np.ndarray
@@ -56,6 +57,9 @@ class Log:
     weights: dict[str, np.ndarray]
     nan_at: np.ndarray
     seconds: float
+    device: str
+    threads: int
+    compiled: bool
 
 
 @dataclass
@@ -169,6 +173,11 @@ class Ensemble:
                 draw = self._host_draw(iteration)
                 self.parameters, self.state = self._update(self.parameters, self.state, counter[iteration], draw, self.constants, self.numbers)
         return self._report(collected, best, time.perf_counter() - start)
+
+    def warm_up(self) -> None:
+        """Compile without training: one update and one evaluation whose results are thrown away."""
+        self._all_errors()
+        self._update(self.parameters, self.state, torch.tensor(0, device=self.device), self._host_draw(0), self.constants, self.numbers)
 
     # --- one update -----------------------------------------------------------------------------------------------------------------------
 
@@ -284,7 +293,9 @@ class Ensemble:
         iterations, finite = np.array(collected.iterations), errors.pop("_finite")
         nan_at = np.where(finite.all(0), np.nan, iterations[finite.argmin(0)].astype(float))
         weights = {name: w.cpu().numpy() for name, w in best[2].items()}
-        return Log(iterations, errors, torch.stack(collected.sparsity_errors).numpy(), best[1].cpu().numpy(), weights, nan_at, seconds)
+        sparsity, selected = torch.stack(collected.sparsity_errors).numpy(), best[1].cpu().numpy()
+        trained_with = (str(self.device), torch.get_num_threads(), self.compiled)
+        return Log(iterations, errors, sparsity, selected, weights, nan_at, seconds, *trained_with)
 
     # --- helpers --------------------------------------------------------------------------------------------------------------------------
 
