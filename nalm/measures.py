@@ -38,6 +38,7 @@ __all__ = [
     "median_and_mad",
     "first_solved",
     "selected",
+    "require_columns",
     "summarise",
 ]
 
@@ -284,7 +285,7 @@ def summarise(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
     by = [by] if isinstance(by, str) else list(by)
-    _require_columns(rows, [*by, "success", "solved_at", "sparsity_error"])
+    require_columns(rows, [*by, "success", "solved_at", "sparsity_error"])
     if rows.empty:
         raise ValueError("There are no rows to summarise.")
     groups = rows.groupby(by, sort=False, dropna=False) if by else [((), rows)]
@@ -312,6 +313,13 @@ def summarise(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(table)
+
+
+def require_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
+    """Raise a ValueError of one sentence for the first column that is missing."""
+    for name in names:
+        if name not in rows.columns:
+            raise ValueError(f"The rows have no column {name!r}: {nearest(name, map(str, rows.columns))}")
 
 
 def _likelihood_interval(
@@ -364,9 +372,3 @@ def _vector(values: Sequence, name: str) -> np.ndarray:
 def _present(values: Sequence, name: str) -> np.ndarray:
     array = _vector(values, name)
     return array[~np.isnan(array)]
-
-
-def _require_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
-    for name in names:
-        if name not in rows.columns:
-            raise ValueError(f"The rows have no column {name!r}: {nearest(name, map(str, rows.columns))}")

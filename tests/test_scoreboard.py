@@ -1,0 +1,235 @@
+"""The scoreboard against synthetic rows whose verdict is known, and the committed one against the recorded rows."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from nalm import published, scoreboard
+from nalm.measures import Interval
+from nalm.records.store import COLUMNS, Store
+from nalm.scoreboard import Comparison
+
+RANGES = ["U[-20,-10)", "U[-2,-1)", "U[-1.2,-1.1)", "U[-0.2,-0.1)", "U[-2,2)", "U[0.1,0.2)", "U[1,2)", "U[1.1,1.2)",
+          "U[10,20)"]  # fmt: skip
+
+
+@pytest.fixture
+def book(tmp_path):
+    """A repository with a README and no results."""
+    (tmp_path / "book" / "results").mkdir(parents=True)
+    (tmp_path / "README.md").write_text("# nalm\n\n<!-- scoreboard -->\nold\n<!-- /scoreboard -->\n\nend\n", "utf-8")
+    return tmp_path
+
+
+def _record(book, experiment, rows, seconds=2.0):
+    base = dict.fromkeys(COLUMNS) | {"experiment": experiment, "paper": experiment.split("/")[0], "stream": "own",
+                                     "valid_mse": 0.0, "test_mse": 0.0, "seconds": seconds, "batch": "one"}  # fmt: skip
+    rows = [base | {"key": f"{experiment}{number}"} | row for number, row in enumerate(rows)]
+    Store(book / "book" / "results", experiment).add(rows, {}, "one", {"runs": len(rows), "device": "a processor"})
+
+
+def _division(seeds=25, iterations=50_000, solved=None):
+    solved = {("Real NPU (baseline)", place): 10 for place in RANGES} | {("Real NPU (baseline)", "U[1,2)"): 25} | (
+        {("Real NPU (modified)", "U[-2,2)"): 15} | (solved or {})
+    )  # fmt: skip
+    models = ["Real NPU (baseline)", "Real NPU (modified)", "NRU", "NMRU"]
+    for model, place, seed in itertools.product(models, RANGES, range(seeds)):
+        success = seed < solved.get((model, place), 25)
+        yield {"model": model, "range": place, "seed": seed, "iterations": iterations, "success": success,
+               "solved_at": 20_000.0 if success else None, "sparsity_error": 1e-6}  # fmt: skip
+
+
+def _item(board, paper, item):
+    return board[(board["paper"] == paper) & (board["item"] == item)].iloc[0]
+
+
+def _judge(book, paper, item):
+    return _item(scoreboard.build(book / "book" / "results"), paper, item)
+
+
+def test_the_items_are_the_papers_figures_and_tables():
+    items = published.load("items")
+    for paper, figures, tables in (("nau-nmu", 15, 6), ("npu", 7, 7), ("division", 24, 8)):
+        names = list(items[items["paper"] == paper]["item"])
+        letter = "A" if paper == "npu" else ""
+        numbers = [1] + [f"A{n}" for n in range(1, 7)] if letter else range(1, tables + 1)
+        assert names == [f"Figure {n}" for n in range(1, figures + 1)] + [f"Table {n}" for n in numbers]
+    assert set(items["kind"]) == {"experiment", "analytic", "schematic", "configuration", "timing"}
+    experiments = items[items["kind"] == "experiment"]
+    assert experiments[["seeds", "metric", "published"]].notna().all(axis=None)
+
+
+def test_without_rows_nothing_is_judged(book):
+    board = scoreboard.build(book / "book" / "results")
+    assert len(board) == 67 and set(board["verdict"]) == {"not yet"}
+    assert _item(board, "division", "Figure 3")["seeds"] == "0 of 25"
+    assert (board["chapter"] == "").all()
+
+
+def test_division_figure_3_is_reproduced_when_every_rate_agrees(book):
+    _record(book, "division/no-redundancy", _division())
+    line = _judge(book, "division", "Figure 3")
+    assert (line["verdict"], line["agreeing"]) == ("reproduced", "20 of 20")
+    assert line["ours"] == "0.6 [0.407, 0.766]"
+    assert (line["seeds"], line["iterations"]) == ("25 of 25", "50,000 of 50,000")
+    assert (line["runs"], line["run_iterations"], line["seconds"]) == ("900", "45000000", "1800")
+    assert line["device"] == "a processor"
+
+
+def test_division_figure_3_differs_when_one_rate_does(book, monkeypatch):
+    _record(book, "division/no-redundancy", _division(solved={("NRU", "U[1,2)"): 12}))
+    line = _judge(book, "division", "Figure 3")
+    assert (line["verdict"], line["agreeing"], line["differing"]) == ("differs", "19 of 20", "NRU on U[1,2)")
+    items = published.load("items")
+    explained = items.assign(explanation=np.where(items["item"] == "Figure 3", "The learning rate.", None))
+    original = published.load
+    monkeypatch.setattr(published, "load", lambda name: explained if name == "items" else original(name))
+    line = _judge(book, "division", "Figure 3")
+    assert (line["verdict"], line["explanation"]) == ("differs, explained", "The learning rate.")
+
+
+def test_an_explanation_does_not_make_a_reproduced_item_differ(book, monkeypatch):
+    _record(book, "division/no-redundancy", _division())
+    items, original = published.load("items").assign(explanation="Because."), published.load
+    monkeypatch.setattr(published, "load", lambda name: items if name == "items" else original(name))
+    line = _judge(book, "division", "Figure 3")
+    assert (line["verdict"], line["explanation"]) == ("reproduced", "")
+
+
+@pytest.mark.parametrize(
+    "change, seeds, iterations",
+    [
+        ({"seeds": 24}, "24 of 25", "50,000 of 50,000"),
+        ({"iterations": 2000}, "25 of 25", "2,000 of 50,000"),
+    ],
+)
+def test_fewer_seeds_or_iterations_than_the_paper_are_not_judged(book, change, seeds, iterations):
+    _record(book, "division/no-redundancy", _division(**change))
+    line = _judge(book, "division", "Figure 3")
+    assert (line["verdict"], line["ours"], line["seeds"], line["iterations"]) == ("not yet", "", seeds, iterations)
+
+
+def test_a_missing_configuration_is_not_judged(book):
+    rows = [row for row in _division() if (row["model"], row["range"]) != ("NMRU", "U[1,2)")]
+    _record(book, "division/no-redundancy", rows)
+    assert _judge(book, "division", "Figure 3")[["verdict", "seeds"]].tolist() == ["not yet", "0 of 25"]
+
+
+def test_streams_lengths_and_other_models_are_not_mixed(book):
+    rows = list(_division())
+    rows += [row | {"stream": "common", "success": False} for row in rows]
+    rows += [row | {"iterations": 100_000, "success": False} for row in rows[:50]]
+    rows += [{"model": "NPU", "range": "U[1,2)", "seed": 0, "iterations": 50_000, "success": False}]
+    _record(book, "division/no-redundancy", rows)
+    line = _judge(book, "division", "Figure 3")
+    assert (line["verdict"], line["runs"]) == ("reproduced", "900")
+
+
+def _ten_parameter(faster=1.0):
+    generator = np.random.default_rng(0)
+    for model, count, step, error in (("NAC•", 13, 59_000, 7.5e-6), ("NALU", 26, 78_000, 9.2e-6),
+                                      ("NMU", 94, 14_000, 2.6e-8)):  # fmt: skip
+        for seed in range(100):
+            solved = seed < count
+            spread = 0.004 if model == "NMU" else 0.06
+            yield {"model": model, "seed": seed, "iterations": 200_000, "success": solved,
+                   "solved_at": step * faster * (1 + spread * generator.normal()) if solved else None,
+                   "sparsity_error": error * (1 + 0.2 * generator.normal()) if solved else 0.4}  # fmt: skip
+
+
+def test_nau_nmu_table_1(book):
+    _record(book, "nau-nmu/ten-parameter", _ten_parameter())
+    line = _judge(book, "nau-nmu", "Table 1")
+    assert line["ours"].startswith("0.94 [0.87") and line["agreeing"].endswith("of 12")
+    missed = set(line["differing"].split("; ")) - {""}
+    assert missed <= {"NAC•, solved_at_step_median", "NALU, solved_at_step_median"}  # printed above are mean and median
+
+
+def test_nau_nmu_table_1_differs_if_twice_as_slow(book):
+    _record(book, "nau-nmu/ten-parameter", _ten_parameter(faster=2.0))
+    line = _judge(book, "nau-nmu", "Table 1")
+    assert line["verdict"] == "differs" and "NMU, solved_at_step_mean" in line["differing"]
+
+
+def _simple(arm="code", scale=1.0, seeds=20):
+    table = published.load("npu_values").query("item == 'Table A2'")
+    columns = {"+": "test_mae_add", "x": "test_mae_mul", "div": "test_mae_div", "sqrt": "test_mae_sqrt"}
+    generator = np.random.default_rng(1)
+    for model, part in table.groupby("model"):
+        for seed in range(seeds):
+            errors = {
+                columns[row.task]: scale * row.value * (1 + 0.1 * generator.normal()) for row in part.itertuples()
+            }
+            yield {"model": model, "seed": seed, "iterations": 20_000, "arm": arm, **errors}
+
+
+def test_npu_table_a2_and_figure_6_take_the_code_arm(book):
+    _record(book, "npu/simple-arithmetic", [*_simple(), *_simple("paper", scale=30.0)])
+    table, figure = _judge(book, "npu", "Table A2"), _judge(book, "npu", "Figure 6")
+    assert (table["verdict"], table["agreeing"]) == ("reproduced", "24 of 24")
+    assert table["ours"].startswith("0.08")
+    assert (figure["verdict"], figure["agreeing"], figure["runs"]) == ("reproduced", "22 of 22", "120")
+
+
+def test_npu_figure_6_differs_if_the_best_runs_do_not_order_as_described(book):
+    rows = [row | {"test_mae_mul": 9.0} if row["model"] == "NMU" else row for row in _simple()]
+    rows = [row | {"test_mae_add": None} if row["model"] == "Dense" else row for row in rows]
+    _record(book, "npu/simple-arithmetic", rows)
+    figure = _judge(book, "npu", "Figure 6")
+    assert figure["verdict"] == "differs"
+    assert figure["differing"] == "NMU better than RealNPU on x; NMU better than NPU on x"
+
+
+def test_the_rule():
+    ours = Interval(0.6, 0.4, 0.77, 25)
+    assert Comparison("", ours, Interval(0.64, 0.44, 0.8, 25)).agrees
+    assert Comparison("", ours, Interval(0.5, 0.5, 0.5, 0)).agrees
+    assert not Comparison("", ours, Interval(0.9, 0.78, 1.0, 25)).agrees
+    assert not Comparison("", Interval(np.nan, np.nan, np.nan, 0), Interval(0.5, 0.5, 0.5, 0)).agrees
+
+
+def _run(book, *options):
+    paths = ["--results", str(book / "book" / "results"), "--readme", str(book / "README.md")]
+    return scoreboard.main([*options, *paths])
+
+
+def test_writing_and_checking(book, capsys):
+    assert _run(book, "--check") == 1
+    assert "scoreboard.csv is stale" in capsys.readouterr().err
+    assert _run(book) == 0
+    assert "0 of the 67 figures and tables are reproduced" in capsys.readouterr().out
+    assert _run(book, "--check") == 0
+    chapter = book / "book" / "division" / "no-redundancy.ipynb"
+    chapter.parent.mkdir()
+    chapter.write_text("{}")
+    _record(book, "division/no-redundancy", _division())
+    assert _run(book, "--check") == 1
+    assert _run(book) == 0 and _run(book, "--check") == 0
+    readme = (book / "README.md").read_text("utf-8")
+    assert readme.startswith("# nalm\n") and readme.endswith("\nend\n") and "old" not in readme
+    assert "| Neural Division Modules | [Figure 3](book/division/no-redundancy.ipynb) |" in readme
+    board = scoreboard.load(book / "book" / "results" / "scoreboard.csv")
+    assert _item(board, "division", "Figure 3")["command"] == "papermill book/division/no-redundancy.ipynb out.ipynb"
+    assert _item(board, "division", "Figure 3")["verdict"] == "reproduced"
+    assert scoreboard.summary(board).frame["reproduced"].tolist() == [0, 0, 1, 1]
+    page = scoreboard.Board(board)._repr_html_()
+    assert page == scoreboard.Board(board)._repr_html_() and page.count("<tr data-paper=") == 67
+    assert '<a href="division/no-redundancy.html">Neural Division Modules, Figure 3</a>' in page
+
+
+def test_bad_input_is_one_sentence(book, capsys):
+    with pytest.raises(ValueError, match="no folder of results"):
+        scoreboard.build(book / "nowhere")
+    with pytest.raises(ValueError, match="no scoreboard at"):
+        scoreboard.load(book / "scoreboard.csv")
+    (book / "README.md").write_text("nothing")
+    assert _run(book) == 2 and "README.md needs one line <!-- scoreboard -->" in capsys.readouterr().err
+    _record(book, "npu/simple-arithmetic", [{"model": "NPU", "seed": 0, "iterations": 20_000, "success": None}])
+    assert _run(book) == 2 and "no column 'arm'" in capsys.readouterr().err
+    (book / "book" / "results" / "npu" / "simple-arithmetic.csv").write_text("a,b\n1,2\n")
+    assert _run(book) == 2 and "not a results file of npu/simple-arithmetic" in capsys.readouterr().err
+
+
+def test_the_committed_scoreboard_is_current():
+    assert scoreboard.main(["--check"]) == 0
