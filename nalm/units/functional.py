@@ -73,7 +73,28 @@ def product(factors: Tensor) -> Tensor:
     return level[0]
 
 
-def identity_product(x: Tensor, weight: Tensor) -> Tensor:
+def selected(value: Tensor, select: Tensor, exact: bool = True) -> Tensor:
+    r"""The factor :math:`s v + 1 - s`: the value where it is selected, 1 where it is not.
+
+    Args:
+        value: v.
+        select: s, in [0, 1].
+        exact: compute :math:`s v + (1 - s)`, which returns v unrounded where s is 1. Otherwise compute
+            :math:`(s v + 1) - s`, from left to right as the authors' code does, which loses the digits of v below
+            the rounding of 1: all of them for :math:`|v| < 6 \cdot 10^{-8}` in float32.
+
+    Returns:
+        The factor.
+
+    Example:
+        >>> one, small = torch.tensor(1.0), torch.tensor(1e-8)
+        >>> selected(small, one).item() > 0, selected(small, one, exact=False).item() > 0
+        (True, False)
+    """
+    return select * value + (1 - select) if exact else select * value + 1 - select
+
+
+def identity_product(x: Tensor, weight: Tensor, exact: bool = True) -> Tensor:
     r"""The product with selectable factors, :math:`y_o = \prod_i (W_{oi} x_i + 1 - W_{oi})`.
 
     Madsen & Johansen (2020), Eq. 12: weight 1 multiplies by :math:`x_i`, weight 0 by 1.
@@ -81,6 +102,7 @@ def identity_product(x: Tensor, weight: Tensor) -> Tensor:
     Args:
         x: input ``(..., in)``.
         weight: weight ``(out, in)``.
+        exact: see :func:`selected`.
 
     Returns:
         The tensor ``(..., out)``.
@@ -89,7 +111,13 @@ def identity_product(x: Tensor, weight: Tensor) -> Tensor:
         >>> identity_product(torch.tensor([3.0, 2.0, 7.0]), torch.tensor([[1.0, 1.0, 0.0]]))
         tensor([6.])
     """
-    return product(weight * x.unsqueeze(-2) + 1 - weight)
+    return product(selected(x.unsqueeze(-2), weight, exact))
+
+
+@torch.no_grad()
+def clamp_(parameter: Tensor, low: float, high: float) -> None:
+    """Clamp a parameter in place. Written as a copy because ``vmap`` has no rule for the in-place clamp."""
+    parameter.copy_(parameter.clamp(low, high))
 
 
 def nac_weight(weight_tanh: Tensor, weight_sigmoid: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from nalm.units import init as initial
 from nalm.units.checks import boolean, number, one_of
-from nalm.units.functional import distance_to_binary, exp_log, nac_weight, weighted_sum
+from nalm.units.functional import clamp_, distance_to_binary, exp_log, nac_weight, weighted_sum
 from nalm.units.unit import Unit
 
 NACInit = Literal["nac", "glorot", "uniform"]
@@ -147,11 +147,10 @@ class NACMul(Unit):
         (weight,) = self.effective_weights()
         return exp_log(x, weight, self.eps)
 
-    @torch.no_grad()
     def project_(self) -> None:
         """Clamp a linear weight to [0, 1] in place; nothing otherwise."""
         if self.construction == "linear":
-            self.weight.clamp_(0, 1)
+            clamp_(self.weight, 0, 1)
 
     def penalty(self) -> Tensor:
         """Mean distance of a linear weight from {0, 1}; zero otherwise."""

@@ -7,7 +7,13 @@ from torch import Tensor
 
 from nalm.units import init as initial
 from nalm.units.checks import number, one_of
-from nalm.units.functional import distance_to_binary, distance_to_ternary, identity_product, weighted_sum
+from nalm.units.functional import (
+    clamp_,
+    distance_to_binary,
+    distance_to_ternary,
+    identity_product,
+    weighted_sum,
+)
 from nalm.units.unit import Unit
 
 NAUClamp = Literal["step", "forward", "none"]
@@ -79,11 +85,10 @@ class NAU(Unit):
         (weight,) = self.effective_weights()
         return weighted_sum(x, weight)
 
-    @torch.no_grad()
     def project_(self) -> None:
         """Clamp the weight to [-1, 1] in place if ``clamp="step"``."""
         if self.clamp == "step":
-            self.weight.clamp_(-1, 1)
+            clamp_(self.weight, -1, 1)
 
     def penalty(self) -> Tensor:
         """Mean distance of the stored weight from {-1, 0, 1} (Eq. 6, one layer's share); zero without clamp."""
@@ -152,11 +157,10 @@ class NMU(Unit):
         (weight,) = self.effective_weights()
         return identity_product(x, weight)
 
-    @torch.no_grad()
     def project_(self) -> None:
         """Clamp the weight to [0, 1] in place if ``clamp="step"``."""
         if self.clamp == "step":
-            self.weight.clamp_(0, 1)
+            clamp_(self.weight, 0, 1)
 
     def penalty(self) -> Tensor:
         """Mean distance of the stored weight from {0, 1} (Eq. 11, one layer's share)."""

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from nalm.units import init as initial
 from nalm.units.checks import number, one_of, subset
 from nalm.units.functional import (
+    clamp_,
     complex_power,
     distance_to_binary,
     distance_to_signs,
@@ -109,16 +110,15 @@ class PowerUnit(Unit):
             r, k = gate * r + (1 - gate), gate * k
         return complex_power(r, k, self.weight, self.weight_im)
 
-    @torch.no_grad()
     def project_(self) -> None:
         """Clamp in place the parameters named in ``clip``: weights to [-1, 1], the gate to [0, 1]."""
         if "weight" in self.clip:
-            self.weight.clamp_(-1, 1)
+            clamp_(self.weight, -1, 1)
         if "weight_im" in self.clip:
-            self.weight_im.clamp_(-1, 1)
+            clamp_(self.weight_im, -1, 1)
         if "gate" in self.clip:
             # Mistry et al. write [-1, 1] for the gate too; their code clips it to [0, 1].
-            self.gate.clamp_(0, 1)
+            clamp_(self.gate, 0, 1)
 
     def penalty(self) -> Tensor:
         """Sum over the parameters named in ``discretise`` of their distance from discrete values.

@@ -8,16 +8,19 @@ from torch import Tensor, nn
 from nalm.units import init as initial
 from nalm.units.checks import boolean, number, one_of
 from nalm.units.functional import (
+    clamp_,
     distance_to_binary,
     distance_to_ternary,
     identity_product,
     phase,
     product,
+    selected,
     weighted_sum,
 )
 from nalm.units.unit import Unit
 
 NMRUGate = Literal["zero", "identity"] | None
+Rounding = Literal["exact", "sequential"]
 
 TANH_SCALE = 1000.0
 """Steepness of the smooth absolute value in the NRU (Mistry et al., 2022, below Eq. 4)."""
@@ -45,6 +48,9 @@ class NRU(Unit):
         in_features: number of inputs.
         out_features: number of outputs.
         separate_sign: compute the sign apart from the magnitude; it then has no gradient.
+        rounding: how a factor :math:`v A + 1 - A` is rounded. ``"exact"``: as :math:`v A + (1 - A)`, which is v
+            where A is 1; ``"sequential"``: from left to right as in the authors' code, which loses the digits of
+            v below the rounding of 1. They differ for values near zero.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -52,7 +58,7 @@ class NRU(Unit):
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a size is below 1.
+        ValueError: if a size is below 1 or ``rounding`` is unknown.
 
     Example:
         >>> unit = NRU(3, 1).eval()
@@ -62,9 +68,12 @@ class NRU(Unit):
         tensor([-1.5000])
     """
 
-    def __init__(self, in_features: int, out_features: int, *, separate_sign: bool = False) -> None:
-        super().__init__(in_features, out_features, separate_sign=separate_sign)
+    def __init__(
+        self, in_features: int, out_features: int, *, separate_sign: bool = False, rounding: Rounding = "exact"
+    ) -> None:
+        super().__init__(in_features, out_features, separate_sign=separate_sign, rounding=rounding)
         self.separate_sign = boolean("separate_sign", separate_sign)
+        self.rounding = one_of("rounding", rounding, get_args(Rounding))
         self.weight = self.new_weight()
         self.reset_parameters()
 
@@ -87,14 +96,15 @@ class NRU(Unit):
         power = self.power(torch.abs(x).unsqueeze(-2))
         # Detached: neither sign nor round has a gradient, and autograd would take the logarithm of -1 first.
         sign = torch.sign(x).detach().unsqueeze(-2)
+        exact = self.rounding == "exact"
         if not self.separate_sign:
-            return product(sign * power * select + 1 - select)
-        return product(power * select + 1 - select) * product(torch.pow(sign, torch.round(self.weight).detach()))
+            return product(selected(sign * power, select, exact))
+        signs = torch.pow(sign, torch.round(self.weight).detach())
+        return product(selected(power, select, exact)) * product(signs)
 
-    @torch.no_grad()
     def project_(self) -> None:
         """Clamp the weight to [-1, 1] in place."""
-        self.weight.clamp_(-1, 1)
+        clamp_(self.weight, -1, 1)
 
     def penalty(self) -> Tensor:
         """Mean distance of the weight from {-1, 0, 1}."""
@@ -125,6 +135,7 @@ class NMRU(Unit):
             one by 1 and the other by 10.
         eps: in training the reciprocal is :math:`1 / (x + \epsilon)`, with the signed x as in the authors' code; None
             for the machine epsilon of the input's dtype. In evaluation it is exact.
+        rounding: how a factor is rounded, ``"exact"`` or ``"sequential"``, as in :class:`NRU`.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -134,7 +145,7 @@ class NMRU(Unit):
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a size is below 1, ``gate`` is unknown, or ``gate_share`` or ``eps`` is negative.
+        ValueError: if a size is below 1, ``gate`` or ``rounding`` is unknown, or ``gate_share`` or ``eps`` is negative.
 
     Example:
         >>> unit = NMRU(2, 1).eval()
@@ -153,12 +164,16 @@ class NMRU(Unit):
         gate: NMRUGate = None,
         gate_share: float = 0.1,
         eps: float | None = None,
+        rounding: Rounding = "exact",
     ) -> None:
-        super().__init__(in_features, out_features, sign=sign, gate=gate, gate_share=gate_share, eps=eps)
+        super().__init__(
+            in_features, out_features, sign=sign, gate=gate, gate_share=gate_share, eps=eps, rounding=rounding
+        )
         self.sign = boolean("sign", sign)
         self.gate_to = one_of("gate", gate, ("zero", "identity", None))
         self.gate_share = number("gate_share", gate_share, low=0.0)
         self.eps = None if eps is None else number("eps", eps, low=0.0)
+        self.rounding = one_of("rounding", rounding, get_args(Rounding))
         self.weight = self.new_weight(2 * in_features)
         self.register_parameter("gate", None if gate is None else nn.Parameter(torch.empty(2 * in_features)))
         self.reset_parameters()
@@ -175,7 +190,7 @@ class NMRU(Unit):
         magnitude, k = torch.abs(c) if self.sign else c, phase(c)
         if self.gate_to == "identity":
             magnitude, k = gate * magnitude + (1 - gate), gate * k
-        return identity_product(magnitude, weight), weighted_sum(k, weight)
+        return identity_product(magnitude, weight, self.rounding == "exact"), weighted_sum(k, weight)
 
     def forward(self, x: Tensor) -> Tensor:
         self.check_input(x)
@@ -189,12 +204,11 @@ class NMRU(Unit):
         y = product_x * product_r
         return y * torch.cos(angle_x + angle_r) if self.sign else y
 
-    @torch.no_grad()
     def project_(self) -> None:
         """Clamp the weight and the gate to [0, 1] in place."""
-        self.weight.clamp_(0, 1)
+        clamp_(self.weight, 0, 1)
         if self.gate is not None:
-            self.gate.clamp_(0, 1)
+            clamp_(self.gate, 0, 1)
 
     def penalty(self) -> Tensor:
         """Mean distance of the weight from {0, 1}, and ``gate_share`` times that of the gate."""

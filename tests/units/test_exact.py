@@ -1,0 +1,147 @@
+"""Every unit is exact at its golden weights, whatever the signs, the dtype and the shape of the batch."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .cases import GOLDEN, SEVERAL_OUTPUTS
+from nalm.units import NMU, NPU, NRU, UNITS, NaiveNPU, RealNPU
+from nalm.units.functional import identity_product, product, weighted_sum
+
+nonzero = st.integers(-20, 20).filter(bool)
+
+
+def test_every_unit_has_golden_weights():
+    assert {case.unit for case in GOLDEN} == set(UNITS)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("case", GOLDEN, ids=str)
+@settings(max_examples=6, deadline=None)
+@given(
+    values=st.lists(nonzero, min_size=18, max_size=18),
+    batch=st.sampled_from([(), (5,), (2, 3)]),
+)
+def test_exact_at_golden_weights(case, dtype, values, batch):
+    count = torch.Size(batch).numel()
+    x = torch.tensor(values[: 3 * count], dtype=dtype).reshape(*batch, 3)
+    if not case.signs:
+        x = x.abs()
+    y = case.build_golden(dtype)(x)
+    assert y.shape == (*batch, 1) and y.dtype == dtype
+    torch.testing.assert_close(y, case.computes(x), rtol=case.ulps * torch.finfo(dtype).eps, atol=0)
+
+
+@pytest.mark.parametrize("case", SEVERAL_OUTPUTS, ids=str)
+def test_each_output_is_computed_by_its_own_row(case):
+    unit = case.build().eval()
+    x = torch.rand(4, 3, dtype=torch.float64) - 0.5
+    both = unit(x)
+    for name, parameter in unit.named_parameters():
+        if name != "gate":  # one per input, shared by the rows
+            with torch.no_grad():
+                parameter.copy_(parameter.flip(0))
+    torch.testing.assert_close(unit(x), both.flip(-1))
+
+
+@pytest.mark.parametrize("unit", [NaiveNPU(3, 2, eps=0.0), NPU(3, 2, eps=0.0), RealNPU(3, 2, eps=0.0)], ids=str)
+def test_npu_is_the_real_part_of_a_complex_power(unit):
+    torch.manual_seed(0)
+    unit = unit.double()
+    x = torch.randn(50, 3, dtype=torch.float64)
+    for parameter in unit.parameters():
+        torch.nn.init.uniform_(parameter, -1.5, 1.5)
+    gate = torch.ones(3, dtype=torch.float64) if unit.gate is None else unit.gate.clamp(0, 1)
+    weight_im = torch.zeros(2, 3) if unit.weight_im is None else unit.weight_im
+    # A gate g moves the logarithm of the input along its angle: log r + i pi g where x < 0.
+    log_x = torch.complex((gate * x.abs() + 1 - gate).log(), torch.pi * gate * (x < 0))
+    expected = torch.exp(log_x @ torch.complex(unit.weight, weight_im.double()).T).real
+    torch.testing.assert_close(unit(x), expected)
+
+
+def test_npu_without_gate_is_a_power_of_a_complex_number():
+    unit = NaiveNPU(1, 1, eps=0.0).double()
+    with torch.no_grad():
+        unit.weight.fill_(0.7)
+        unit.weight_im.fill_(-0.4)
+    x = torch.tensor([[-3.0], [0.2], [5.0]], dtype=torch.float64)
+    exponent = torch.tensor(0.7 - 0.4j, dtype=torch.complex128)
+    expected = torch.pow(x.to(torch.complex128), exponent).real
+    torch.testing.assert_close(unit(x), expected)
+
+
+def test_npu_epsilon_is_that_of_the_dtype():
+    for dtype in (torch.float32, torch.float64):
+        unit = RealNPU(1, 1).to(dtype)
+        with torch.no_grad():
+            unit.weight.fill_(1.0)
+            unit.gate.fill_(1.0)
+        torch.testing.assert_close(unit(torch.zeros(1, dtype=dtype)).item(), torch.finfo(dtype).eps, rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("separate_sign", [False, True])
+def test_nru_selects_smoothly_in_training_and_linearly_in_evaluation(separate_sign):
+    unit = NRU(1, 1, separate_sign=separate_sign).double()
+    x = torch.tensor([4.0], dtype=torch.float64)
+    with torch.no_grad():
+        unit.weight.fill_(0.5)
+    torch.testing.assert_close(unit.train()(x).item(), 2.0)  # 4 ** 0.5, fully selected
+    torch.testing.assert_close(unit.eval()(x).item(), 0.5 * 2.0 + 0.5)
+
+
+def test_nmru_shifts_the_reciprocal_in_training_only():
+    unit = UNITS["NMRU"](1, 1, eps=0.5).double()
+    with torch.no_grad():
+        unit.weight.copy_(torch.tensor([[0.0, 1.0]]))
+    x = torch.tensor([-2.0], dtype=torch.float64)
+    torch.testing.assert_close(unit.train()(x).item(), 1 / -1.5)  # the signed input is shifted, towards 0 here
+    torch.testing.assert_close(unit.eval()(x).item(), -0.5)
+
+
+def test_inalu_bounds_magnitude_and_exponent():
+    unit = UNITS["INALU"](1, 1).double()
+    with torch.no_grad():
+        for parameter in unit.parameters():
+            parameter.fill_(40.0)
+        unit.gate_weight.fill_(-1e9)
+    x = torch.tensor([[1e12], [1e-12]], dtype=torch.float64)
+    torch.testing.assert_close(unit(x)[0].item(), torch.tensor(20.0).double().exp().item())
+    with torch.no_grad():
+        unit.gate_weight.fill_(-1e18)
+    torch.testing.assert_close(unit(x)[1].item(), 1e-7)
+
+
+def test_small_factors_keep_their_digits_unless_rounded_as_in_the_code():
+    a, b = torch.tensor([3e-9]), torch.tensor([7e-9])
+    nmu = NMU(1, 1)
+    torch.nn.init.ones_(nmu.weight)
+    assert torch.equal(nmu(a), a)
+    for name, weight in (("NRU", [[1.0, -1.0]]), ("NMRU", [[1.0, 0.0, 0.0, 1.0]])):
+        for rounding, expected in (("exact", 3 / 7), ("sequential", 0.0)):
+            unit = UNITS[name](2, 1, rounding=rounding).eval()
+            with torch.no_grad():
+                unit.weight.copy_(torch.tensor(weight))
+            assert unit(torch.cat([a, b])).item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 16, 17, 40, 101])
+def test_product_is_the_product(n):
+    torch.manual_seed(n)
+    factors = torch.randn(4, n, dtype=torch.float64)
+    torch.testing.assert_close(product(factors), factors.prod(-1))
+    assert torch.equal(product(torch.arange(n, dtype=torch.float64)), torch.zeros(()).double())
+
+
+@pytest.mark.parametrize(("out_features", "in_features"), [(1, 2), (4, 8), (4, 9), (2, 100)])
+@pytest.mark.parametrize("batch", [(), (5,), (2, 3)])
+def test_weighted_sum_is_linear_for_small_and_large_weights(out_features, in_features, batch):
+    torch.manual_seed(0)
+    x = torch.randn(*batch, in_features, dtype=torch.float64)
+    weight = torch.randn(out_features, in_features, dtype=torch.float64)
+    torch.testing.assert_close(weighted_sum(x, weight), torch.nn.functional.linear(x, weight))
+
+
+def test_identity_product_ignores_what_is_not_selected():
+    x = torch.tensor([float(2**20), -7.0])
+    assert identity_product(x, torch.tensor([[0.0, 1.0], [0.0, 0.0]])).tolist() == [-7.0, 1.0]
