@@ -164,13 +164,16 @@ class Board:
         )
 
 
-_SHOWN = ["item", "published", "here", "agreeing", "verdict", "seeds", "iterations", "cost", "rerun"]
+_SHOWN = ["item", "published", "here", "verdict", "runs"]
 _CSS = """
 #nalm-board .filters{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:center;margin:0 0 .75rem}
 #nalm-board .scroll{overflow-x:auto;max-width:100%}
-#nalm-board table{margin:0;font-size:.85em;font-variant-numeric:tabular-nums;width:100%}
+#nalm-board table{display:table;margin:0;font-size:.85em;font-variant-numeric:tabular-nums;width:100%}
 #nalm-board th,#nalm-board td{padding:.35rem .5rem;text-align:left;vertical-align:top}
-#nalm-board small{display:block;opacity:.85}
+#nalm-board table.dataframe{table-layout:fixed;min-width:42rem}
+#nalm-board th:nth-child(1){width:26%}#nalm-board th:nth-child(2){width:21%}#nalm-board th:nth-child(3){width:14%}
+#nalm-board td{overflow-wrap:anywhere}
+#nalm-board small{display:block;font-size:.93em;opacity:.85}
 #nalm-board .verdict{white-space:nowrap;font-weight:600}
 #nalm-board .verdict::before{content:"○ "}
 #nalm-board .reproduced::before{content:"● "}
@@ -179,11 +182,15 @@ _CSS = """
 #nalm-board tr[hidden]{display:none}
 @media(max-width:768px){
 #nalm-board thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
-#nalm-board table,#nalm-board tbody,#nalm-board tr:not([hidden]),#nalm-board td{display:block;border:0}
+#nalm-board table.dataframe,#nalm-board tbody,#nalm-board tr:not([hidden]),#nalm-board td{display:block;border:0}
 #nalm-board tr:not([hidden]){padding:.5rem 0;border-bottom:1px solid var(--pst-color-border,#c9c9c9)}
 #nalm-board td{padding:.1rem .5rem;overflow-wrap:anywhere}
 #nalm-board td:empty{display:none}
 #nalm-board td[data-name]::before{content:attr(data-name) ": ";opacity:.85}
+#nalm-board table.dataframe{min-width:0}
+#nalm-board td>div,#nalm-board td>small{display:inline;margin:0 .4em 0 0}
+#nalm-board td>small{margin-left:.4em}
+#nalm-board td:first-child>small{display:block;margin-left:0}
 }
 """.strip()
 _SCRIPT = """
@@ -209,27 +216,27 @@ def _html_row(row: dict) -> str:
     for more in ("explanation", "differing"):
         verdict += f"<small>{said[more]}</small>" if row[more] else ""
     metric = f"<small>{said['metric']}</small>" if row["metric"] else ""
+    agreeing = f"<small>{said['agreeing']} agree</small>" if row["agreeing"] else ""
+    effort = [f"{said[part]} {part}" for part in ("seeds", "iterations") if row[part]] + _cost_in_words(row)
+    rerun = f"<small><code>{said['command']}</code></small>" if row["command"] else ""
     cells = [
-        ("", f"{name}<small>{said['title']}</small>"),
+        ("", f"{name}<small>{said['title']} ({said['kind']})</small>"),
         ("published", f"{said['published']}{metric}" if row["published"] else ""),
-        ("here", said["ours"]),
-        ("agreeing", said["agreeing"]),
+        ("here", f"{said['ours']}{agreeing}" if row["ours"] else ""),
         ("", verdict),
-        ("seeds", said["seeds"]),
-        ("iterations", said["iterations"]),
-        ("cost", _cost_in_words(row)),
-        ("rerun", f"<code>{said['command']}</code>" if row["command"] else ""),
+        ("runs", "".join(f"<div>{part}</div>" for part in effort) + rerun),
     ]
     tags = "".join(f'<td data-name="{title}">{cell}</td>' if title else f"<td>{cell}</td>" for title, cell in cells)
     return f'<tr data-paper="{row["paper"]}" data-verdict="{row["verdict"]}">{tags}</tr>'
 
 
-def _cost_in_words(row: dict) -> str:
+def _cost_in_words(row: dict) -> list[str]:
     if not row["runs"]:
-        return ""
-    words = f"{int(row['runs']):,} runs, {int(row['run_iterations']) / 1e6:,.3g} million iterations, "
-    words += f"{max(1, round(int(row['seconds']) / 60)):,} min"
-    return html.escape(words + (f" on {row['device']}" if row["device"] else ""))
+        return []
+    minutes = max(1, round(int(row["seconds"]) / 60))
+    million = int(row["run_iterations"]) / 1e6
+    words = [f"{int(row['runs']):,} runs, {million:,.3g} million iterations", f"{minutes:,} min"]
+    return [html.escape(part) for part in words + ([f"on {row['device']}"] if row["device"] else [])]
 
 
 def _counts(title: str, part: pd.DataFrame) -> dict:

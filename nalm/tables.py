@@ -17,7 +17,7 @@ __all__ = ["Table", "text", "values_beside_published"]
 
 _STYLE = (
     "<style>.nalm-box{overflow-x:auto;max-width:100%}"
-    ".nalm-table{margin:0;font-variant-numeric:tabular-nums}"
+    ".nalm-box table.nalm-table{display:table;width:auto;margin:0;font-variant-numeric:tabular-nums}"
     ".nalm-table th,.nalm-table td{padding:.25rem .6rem;text-align:left;white-space:nowrap}"
     ".nalm-table .number{text-align:right}"
     ".nalm-table caption{caption-side:top;text-align:left}</style>"
