@@ -10,11 +10,12 @@ import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 import yaml
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Route, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -116,58 +117,65 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-def open_page(browser: Browser, site: str, name: str, reader: str) -> tuple[Page, list[str]]:
-    """Open a page as a reader does; returns it with what went wrong."""
-    width, height, theme = READERS[reader]
-    trouble: list[str] = []
+class Reader:
+    """A window onto the book, and what went wrong in it."""
 
-    def let_through(route: Route) -> None:
-        if route.request.url.startswith((site, "data:", "blob:")):
+    def __init__(self, browser: Browser, site: str, name: str) -> None:
+        width, height, theme = READERS[name]
+        self.site = site
+        self.trouble: list[str] = []
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+        context.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')")
+        context.route("**/*", self.let_through)
+        self.page = context.new_page()
+        self.page.on("console", lambda message: message.type == "error" and self.report(f"console: {message.text}"))
+        self.page.on("pageerror", lambda error: self.report(f"script: {error}"))
+        self.page.on("requestfailed", lambda request: self.report(f"request failed: {request.url}"))
+        self.page.on("response", lambda answer: answer.status >= 400 and self.report(f"{answer.status}: {answer.url}"))
+
+    def report(self, what: str) -> None:
+        self.trouble.append(f"{self.page.url.removeprefix(self.site)}: {what}")
+
+    def let_through(self, route: Route) -> None:
+        if route.request.url.startswith((self.site, "data:", "blob:")):
             route.continue_()
         else:
-            trouble.append(f"asks the network for {route.request.url}")
+            self.report(f"asks the network for {route.request.url}")
             route.abort()
 
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
-    context.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')")
-    context.route("**/*", let_through)
-    page = context.new_page()
-    page.on("console", lambda message: trouble.append(f"console: {message.text}") if message.type == "error" else None)
-    page.on("pageerror", lambda error: trouble.append(f"script: {error}"))
-    page.on("requestfailed", lambda request: trouble.append(f"request failed: {request.url}"))
-    page.on("response", lambda answer: trouble.append(f"{answer.status}: {answer.url}") if answer.status >= 400 else None)
-    page.goto(site + name, wait_until="networkidle")
-    return page, trouble
+    def open(self, name: str, until: Literal["load", "networkidle"] = "networkidle") -> None:
+        self.page.goto(self.site + name, wait_until=until)
+        for what in self.page.evaluate(TROUBLE):
+            self.report(what)
 
 
-@pytest.mark.parametrize("reader", READERS)
+@pytest.fixture(params=READERS)
+def reader(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Reader]:
+    reader = Reader(browser, site, request.param)
+    yield reader
+    reader.page.context.close()
+
+
 @pytest.mark.parametrize("name", pages_in_toc())
-def test_page(browser: Browser, site: str, name: str, reader: str) -> None:
-    page, trouble = open_page(browser, site, f"{name}.html", reader)
-    trouble += page.evaluate(TROUBLE)
-    page.context.close()
-    assert not trouble, "\n".join(trouble)
+def test_page(reader: Reader, name: str) -> None:
+    reader.open(f"{name}.html")
+    assert not reader.trouble, "\n".join(reader.trouble)
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_other_pages(browser: Browser, site: str, html: Path, reader: str) -> None:
+def test_other_pages(reader: Reader, html: Path) -> None:
     """The index, the search page and the source of the library."""
     written = {path.relative_to(html).as_posix() for path in html.rglob("*.html") if "_static" not in path.parts}
     others = sorted(written - {f"{name}.html" for name in pages_in_toc()})
     assert {"index.html", "genindex.html", "search.html"} <= set(others)
-    trouble = []
     for name in others:
-        page, found = open_page(browser, site, name, reader)
-        trouble += [f"{name}: {what}" for what in [*found, *page.evaluate(TROUBLE)]]
-        page.context.close()
-    assert not trouble, "\n".join(trouble)
+        reader.open(name, until="networkidle" if name == "index.html" else "load")
+    assert not reader.trouble, "\n".join(reader.trouble)
 
 
-def test_search_finds_units(browser: Browser, site: str) -> None:
-    page, trouble = open_page(browser, site, "search.html?q=RealNPU", "desk")
-    page.wait_for_selector("#search-results li a", timeout=20_000)
-    page.context.close()
-    assert not trouble, "\n".join(trouble)
+def test_search_finds_units(reader: Reader) -> None:
+    reader.open("search.html?q=RealNPU")
+    reader.page.wait_for_selector("#search-results li a", timeout=20_000)
+    assert not reader.trouble, "\n".join(reader.trouble)
 
 
 def test_every_notebook_is_in_the_book() -> None:
