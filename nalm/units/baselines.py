@@ -46,6 +46,8 @@ class Dense(Unit):
         ValueError: if a size is below 1 or ``activation`` or ``init`` is unknown.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import Dense
         >>> unit = Dense(2, 1, activation="relu")
         >>> with torch.no_grad():
         ...     _ = unit.weight.copy_(torch.tensor([[1.0, -1.0]]))
@@ -97,6 +99,8 @@ class Linear(Dense):
         bias: whether there is a bias.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import Linear
         >>> unit = Linear(2, 1, bias=False)
         >>> with torch.no_grad():
         ...     _ = unit.weight.copy_(torch.tensor([[1.0, -1.0]]))
@@ -119,6 +123,8 @@ class ReLU(Dense):
         bias: whether there is a bias.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import ReLU
         >>> unit = ReLU(2, 1)
         >>> with torch.no_grad():
         ...     _ = unit.weight.copy_(torch.tensor([[1.0, -1.0]]))
@@ -141,6 +147,8 @@ class ReLU6(Dense):
         bias: whether there is a bias.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import ReLU6
         >>> unit = ReLU6(2, 1)
         >>> with torch.no_grad():
         ...     _ = unit.weight.fill_(1.0)

@@ -18,7 +18,7 @@ def positive_int(name: str, value: Any) -> int:
 def number(name: str, value: Any, low: float = float("-inf"), high: float = float("inf")) -> float:
     """``value`` as a float if it is a number in ``[low, high]``."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} must be a number in [{low}, {high}], but it is {value!r} ({type(value).__name__}).")
+        raise TypeError(f"{name} must be a number, but it is {value!r} ({type(value).__name__}).")
     if not low <= value <= high:
         raise ValueError(f"{name} must be a number in [{low}, {high}], but it is {value!r}.")
     return float(value)

@@ -14,7 +14,7 @@ UNROLLED_FACTORS = 16
 """Largest number of factors that :func:`product` multiplies one by one, which the compiler fuses best."""
 
 UNROLLED_SIZE = 32
-"""Largest ``out * in`` for which :func:`weighted_sum` multiplies elementwise instead of calling a matrix product."""
+"""Largest ``out * in`` for which :func:`weighted_sum` multiplies elementwise, without a matrix product."""
 
 
 def weighted_sum(x: Tensor, weight: Tensor) -> Tensor:
@@ -46,8 +46,8 @@ def product(factors: Tensor) -> Tensor:
     r"""The product over the last dimension, :math:`\prod_i f_i`.
 
     A tree of multiplications, so that the gradient of each factor is the product of the others by plain
-    multiplication: exact where factors are zero, and without the division or the branch of ``torch.prod``, whose
-    backward pass is 10 to 20 times slower once compiled.
+    multiplication: exact where factors are zero, and without the division or the branch of ``torch.prod``,
+    whose backward pass is 10 to 20 times slower once compiled.
 
     Args:
         factors: tensor ``(..., n)``, n at least 1.
@@ -80,8 +80,8 @@ def selected(value: Tensor, select: Tensor, exact: bool = True) -> Tensor:
         value: v.
         select: s, in [0, 1].
         exact: compute :math:`s v + (1 - s)`, which returns v unrounded where s is 1. Otherwise compute
-            :math:`(s v + 1) - s`, from left to right as the authors' code does, which loses the digits of v below
-            the rounding of 1: all of them for :math:`|v| < 6 \cdot 10^{-8}` in float32.
+            :math:`(s v + 1) - s`, from left to right as the authors' code does, which loses the digits of v
+            below the rounding of 1: all of them for :math:`|v| < 6 \cdot 10^{-8}` in float32.
 
     Returns:
         The factor.

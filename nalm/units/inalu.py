@@ -19,8 +19,8 @@ class INALU(NALU):
         m &= \exp\bigl(\min(W' \log \max(|x|, 10^{-7}),\, 20)\bigr) \\
         s_o &= \prod_i \bigl(\operatorname{sign}(x_i)\, |W'_{oi}| + 1 - |W'_{oi}|\bigr)
 
-    Introduced by Schlör et al. (2020), here in the reduced form that Heim et al. (2020) ran: without the clipping
-    of weights and gradients, the regulariser and the re-initialisation that their section 2.1 lists.
+    Introduced by Schlör et al. (2020), here in the reduced form that Heim et al. (2020) ran: without the
+    clipping of weights and gradients, the regulariser and the re-initialisation that their section 2.1 lists.
 
     Args:
         in_features: number of inputs.
@@ -39,6 +39,8 @@ class INALU(NALU):
         ValueError: if a size is below 1 or ``init`` is unknown.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import INALU
         >>> unit = INALU(2, 1).double()
         >>> with torch.no_grad():
         ...     for parameter in unit.parameters():

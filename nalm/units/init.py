@@ -49,7 +49,7 @@ def nac_(weight: Tensor) -> Tensor:
 
 
 def capped_glorot_(weight: Tensor) -> Tensor:
-    """U[-r, r] with ``r = min(0.5, sqrt(6 / (in + out)))``: the NAU's range (the paper does not state the cap)."""
+    """U[-r, r] with ``r = min(0.5, sqrt(6 / (in + out)))``, the NAU's range; the paper leaves out the cap."""
     r = min(0.5, math.sqrt(6 / (weight.shape[0] + weight.shape[1])))
     return nn.init.uniform_(weight, -r, r)
 

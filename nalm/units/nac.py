@@ -22,7 +22,7 @@ class NAC(Unit):
 
         W = \tanh(\hat W) \odot \sigma(\hat M), \qquad y_o = \sum_i W_{oi} x_i
 
-    Madsen & Johansen (2020), Eq. 1 and 2; introduced by Trask et al. (2018). No bias, no constraint, no penalty.
+    Madsen & Johansen (2020), Eq. 1 and 2; introduced by Trask et al. (2018). No bias, constraint or penalty.
 
     Args:
         in_features: number of inputs.
@@ -34,13 +34,16 @@ class NAC(Unit):
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
-        - ``weight_tanh`` (:math:`\hat W`) and ``weight_sigmoid`` (:math:`\hat M`): ``(out_features, in_features)``
+        - ``weight_tanh`` (:math:`\hat W`) and ``weight_sigmoid`` (:math:`\hat M`):
+          ``(out_features, in_features)``
 
     Raises:
         TypeError: if an argument has the wrong type.
         ValueError: if a size is below 1 or ``init`` is unknown.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import NAC
         >>> unit = NAC(3, 1)
         >>> with torch.no_grad():
         ...     _ = unit.weight_tanh.copy_(torch.tensor([[40.0, -40.0, 0.0]]))
@@ -92,14 +95,16 @@ class NACMul(Unit):
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
-        - ``weight_tanh`` and ``weight_sigmoid``, only ``weight_sigmoid``, or only ``weight``, as ``weight`` says:
-          ``(out_features, in_features)``
+        - ``weight_tanh`` and ``weight_sigmoid``, only ``weight_sigmoid``, or only ``weight``, as ``weight``
+          says: ``(out_features, in_features)``
 
     Raises:
         TypeError: if an argument has the wrong type.
         ValueError: if a size is below 1, ``weight`` is unknown or ``eps`` is negative.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import NACMul
         >>> unit = NACMul(2, 1, weight="linear", eps=0.0).double()
         >>> with torch.no_grad():
         ...     _ = unit.weight.fill_(1.0)
@@ -164,8 +169,8 @@ class NALU(Unit):
 
         y = g \odot W x + (1 - g) \odot \exp\bigl(W' \log(|x| + \epsilon)\bigr), \qquad g = \sigma(G x)
 
-    Madsen & Johansen (2020), section 2.1; Heim et al. (2020), Eq. 1-3; introduced by Trask et al. (2018). W and
-    W' are NAC weights, one and the same if ``shared``. A gate of 1 selects addition, 0 multiplication.
+    Madsen & Johansen (2020), section 2.1; Heim et al. (2020), Eq. 1-3; introduced by Trask et al. (2018).
+    W and W' are NAC weights, one and the same if ``shared``. A gate of 1 selects addition, 0 multiplication.
 
     Args:
         in_features: number of inputs.
@@ -189,6 +194,8 @@ class NALU(Unit):
         ValueError: if a size is below 1, ``init`` is unknown or ``eps`` is negative.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import NALU
         >>> unit = NALU(2, 1)
         >>> with torch.no_grad():
         ...     for parameter in unit.parameters():

@@ -34,10 +34,10 @@ class NAU(Unit):
     Args:
         in_features: number of inputs.
         out_features: number of outputs.
-        clamp: where the weight is held in [-1, 1]. ``"step"``: :meth:`project_` clamps it in place, after which
-            the clamp that the forward pass has too changes nothing; ``"forward"``: only the forward pass
-            clamps, the stored weight is free and gets no gradient from the loss outside (the authors' "no
-            W-clamp" arm); ``"none"``: no clamp and no penalty, a linear layer (Heim et al., 2020).
+        clamp: where the weight is held in [-1, 1]. ``"step"``: :meth:`project_` clamps it in place, after
+            which the clamp that the forward pass has too changes nothing; ``"forward"``: only the forward
+            pass clamps, the stored weight is free and gets no gradient from the loss outside (the authors'
+            "no W-clamp" arm); ``"none"``: no clamp and no penalty, a linear layer (Heim et al., 2020).
         init: initial distribution: ``"capped-glorot"``, U[-r, r] with r = min(0.5, sqrt(6 / (in + out)));
             ``"glorot"``, the same without the cap (Heim et al.); ``"uniform"``, U[0, 1).
         init_scale: factor on the initial weight.
@@ -51,6 +51,8 @@ class NAU(Unit):
         ValueError: if a size is below 1 or ``clamp`` or ``init`` is unknown.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import NAU
         >>> unit = NAU(3, 1)
         >>> with torch.no_grad():
         ...     _ = unit.weight.copy_(torch.tensor([[1.0, -1.0, 0.0]]))
@@ -91,7 +93,7 @@ class NAU(Unit):
             clamp_(self.weight, -1, 1)
 
     def penalty(self) -> Tensor:
-        """Mean distance of the stored weight from {-1, 0, 1} (Eq. 6, one layer's share); zero without clamp."""
+        """Mean distance of the stored weight from {-1, 0, 1} (Eq. 6, one layer); zero without clamp."""
         return super().penalty() if self.clamp == "none" else distance_to_ternary(self.weight).mean()
 
 
@@ -107,10 +109,10 @@ class NMU(Unit):
     Args:
         in_features: number of inputs.
         out_features: number of outputs.
-        clamp: where the weight is held in [0, 1]. ``"step"``: :meth:`project_` clamps it in place, after which
-            the clamp that the forward pass has too changes nothing; ``"forward"``: only the forward pass
-            clamps, the stored weight is free and gets no gradient from the loss outside (Heim et al., 2020,
-            and the "no W-clamp" arm of Madsen & Johansen).
+        clamp: where the weight is held in [0, 1]. ``"step"``: :meth:`project_` clamps it in place, after
+            which the clamp that the forward pass has too changes nothing; ``"forward"``: only the forward
+            pass clamps, the stored weight is free and gets no gradient from the loss outside (Heim et al.,
+            2020, and the "no W-clamp" arm of Madsen & Johansen).
         init: initial distribution: ``"nmu"``, U[0.25, 0.75], or ``"uniform"``, U[0, 1) (Heim et al.).
         init_scale: factor on the initial weight.
 
@@ -123,6 +125,8 @@ class NMU(Unit):
         ValueError: if a size is below 1 or ``clamp`` or ``init`` is unknown.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import NMU
         >>> unit = NMU(3, 1)
         >>> with torch.no_grad():
         ...     _ = unit.weight.copy_(torch.tensor([[1.0, 1.0, 0.0]]))
@@ -163,7 +167,7 @@ class NMU(Unit):
             clamp_(self.weight, 0, 1)
 
     def penalty(self) -> Tensor:
-        """Mean distance of the stored weight from {0, 1} (Eq. 11, one layer's share)."""
+        """Mean distance of the stored weight from {0, 1} (Eq. 11, one layer)."""
         return distance_to_binary(self.weight).mean()
 
 
@@ -174,8 +178,8 @@ class GatedNAUNMU(Unit):
 
         y = g \odot \mathrm{NAU}(x) + (1 - g) \odot \mathrm{NMU}(x), \qquad g = \sigma(G x)
 
-    Madsen & Johansen (2020), section 2.8 and appendix C.5. Two weights, one gate without bias; a gate of 1 selects
-    addition, 0 multiplication. Both weights are clamped by :meth:`project_` and penalised.
+    Madsen & Johansen (2020), section 2.8 and appendix C.5. Two weights, one gate without bias; a gate of
+    1 selects addition, 0 multiplication. Both weights are clamped by :meth:`project_` and penalised.
 
     Args:
         in_features: number of inputs.
@@ -190,6 +194,8 @@ class GatedNAUNMU(Unit):
         ValueError: if a size is below 1.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import GatedNAUNMU
         >>> unit = GatedNAUNMU(2, 1)
         >>> with torch.no_grad():
         ...     _ = unit.add.weight.fill_(1.0)

@@ -16,7 +16,6 @@ from nalm.units.functional import (
     phase,
 )
 from nalm.units.unit import Unit
-from nalm.values import nearest
 
 NPUInit = Literal["glorot", "capped-glorot", "uniform"]
 NaiveNPUPart = Literal["weight", "weight_im"]
@@ -80,9 +79,7 @@ class PowerUnit(Unit):
         self.gate_init = None if gate_init is None else number("gate_init", gate_init)
         self.clip = clip
         self.discretise = discretise
-        if tuple(discretise_to) not in WEIGHT_DISTANCES:
-            raise ValueError(f"Unknown discretise_to {discretise_to!r}: {nearest('', map(str, WEIGHT_DISTANCES))}")
-        self.discretise_to = tuple(discretise_to)
+        self.discretise_to = one_of("discretise_to", tuple(discretise_to), tuple(WEIGHT_DISTANCES))
         self.weight = self.new_weight()
         self.register_parameter("weight_im", self.new_weight() if imaginary else None)
         self.register_parameter("gate", None if gate_init is None else nn.Parameter(torch.empty(in_features)))
@@ -123,8 +120,8 @@ class PowerUnit(Unit):
     def penalty(self) -> Tensor:
         """Sum over the parameters named in ``discretise`` of their distance from discrete values.
 
-        ``weight``: mean distance to ``discretise_to``; ``gate``: mean distance of the stored, unclamped gate to
-        {0, 1}; ``weight_im``: sum (not mean, as in the authors' code) of absolute values.
+        ``weight``: mean distance to ``discretise_to``; ``gate``: mean distance of the stored, unclamped gate
+        to {0, 1}; ``weight_im``: sum of absolute values (the authors' code takes no mean here).
         """
         total = super().penalty()
         if "weight" in self.discretise:
@@ -173,6 +170,8 @@ class NaiveNPU(PowerUnit):
         ValueError: if a size is below 1 or an option has an unknown value.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import NaiveNPU
         >>> unit = NaiveNPU(2, 1, eps=0.0).double()
         >>> with torch.no_grad():
         ...     _ = unit.weight.copy_(torch.tensor([[1.0, -1.0]]))
@@ -226,8 +225,8 @@ class NPU(PowerUnit):
         init_scale: factor on the initial weight.
         gate_init: initial value of every gate.
         eps: :math:`\epsilon`; None for the machine epsilon of the input's dtype.
-        clip: subset of ``("weight", "weight_im", "gate")`` that :meth:`project_` clamps, weights to [-1, 1] and
-            the gate to [0, 1].
+        clip: subset of ``("weight", "weight_im", "gate")`` that :meth:`project_` clamps, weights to [-1, 1]
+            and the gate to [0, 1].
         discretise: subset of ``("weight", "weight_im", "gate")`` that :meth:`penalty` counts.
         discretise_to: values to which the penalty pulls ``weight``: ``(-1, 1)`` or ``(-1, 0, 1)``.
 
@@ -241,6 +240,8 @@ class NPU(PowerUnit):
         ValueError: if a size is below 1 or an option has an unknown value.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import NPU
         >>> unit = NPU(3, 1, eps=0.0).double()
         >>> with torch.no_grad():
         ...     _ = unit.weight.copy_(torch.tensor([[1.0, -1.0, 0.3]]))
@@ -297,8 +298,8 @@ class RealNPU(PowerUnit):
         init_scale: factor on the initial weight.
         gate_init: initial value of every gate.
         eps: :math:`\epsilon`; None for the machine epsilon of the input's dtype.
-        clip: subset of ``("weight", "gate")`` that :meth:`project_` clamps, the weight to [-1, 1] and the gate to
-            [0, 1].
+        clip: subset of ``("weight", "gate")`` that :meth:`project_` clamps, the weight to [-1, 1] and the
+            gate to [0, 1].
         discretise: subset of ``("weight", "gate")`` that :meth:`penalty` counts.
         discretise_to: values to which the penalty pulls ``weight``: ``(-1, 1)``, where a zero weight is
             penalised (the authors' default), or ``(-1, 0, 1)`` as their main text says.
@@ -312,6 +313,8 @@ class RealNPU(PowerUnit):
         ValueError: if a size is below 1 or an option has an unknown value.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import RealNPU
         >>> unit = RealNPU(3, 1, eps=0.0).double()
         >>> with torch.no_grad():
         ...     _ = unit.weight.copy_(torch.tensor([[1.0, -1.0, 0.3]]))

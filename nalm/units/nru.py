@@ -41,16 +41,16 @@ class NRU(Unit):
         y_o = \prod_i \bigl(|x_i|^{W_{oi}} A_{oi} + 1 - A_{oi}\bigr)
               \prod_i \operatorname{sign}(x_i)^{\operatorname{round}(W_{oi})}.
 
-    The weight is held in [-1, 1] by :meth:`project_` and pulled to {-1, 0, 1} by :meth:`penalty`. There is no epsilon:
-    in evaluation an input of 0 under a negative weight has no finite power.
+    The weight is held in [-1, 1] by :meth:`project_` and pulled to {-1, 0, 1} by :meth:`penalty`. There is
+    no epsilon: in evaluation an input of 0 under a negative weight has no finite power.
 
     Args:
         in_features: number of inputs.
         out_features: number of outputs.
         separate_sign: compute the sign apart from the magnitude; it then has no gradient.
-        rounding: how a factor :math:`v A + 1 - A` is rounded. ``"exact"``: as :math:`v A + (1 - A)`, which is v
-            where A is 1; ``"sequential"``: from left to right as in the authors' code, which loses the digits of
-            v below the rounding of 1. They differ for values near zero.
+        rounding: how a factor :math:`v A + 1 - A` is rounded. ``"exact"``: as :math:`v A + (1 - A)`, which
+            is v where A is 1; ``"sequential"``: from left to right as in the authors' code, which loses the
+            digits of v below the rounding of 1. They differ for values near zero.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -61,6 +61,8 @@ class NRU(Unit):
         ValueError: if a size is below 1 or ``rounding`` is unknown.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import NRU
         >>> unit = NRU(3, 1).eval()
         >>> with torch.no_grad():
         ...     _ = unit.weight.copy_(torch.tensor([[1.0, -1.0, 0.0]]))
@@ -69,7 +71,12 @@ class NRU(Unit):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, *, separate_sign: bool = False, rounding: Rounding = "exact"
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        separate_sign: bool = False,
+        rounding: Rounding = "exact",
     ) -> None:
         super().__init__(in_features, out_features, separate_sign=separate_sign, rounding=rounding)
         self.separate_sign = boolean("separate_sign", separate_sign)
@@ -90,8 +97,8 @@ class NRU(Unit):
 
     def forward(self, x: Tensor) -> Tensor:
         self.check_input(x)
-        # The smooth |W| has a gradient at 0, but lets every |W| > 0.003 count in full: a run's training loss and
-        # its validation error agree only once the weight is discrete.
+        # The smooth |W| has a gradient at 0, but lets every |W| > 0.003 count in full: a run's training loss
+        # and its validation error agree only once the weight is discrete.
         select = torch.tanh(TANH_SCALE * self.weight).square() if self.training else torch.abs(self.weight)
         power = self.power(torch.abs(x).unsqueeze(-2))
         # Detached: neither sign nor round has a gradient, and autograd would take the logarithm of -1 first.
@@ -116,8 +123,8 @@ class NMRU(Unit):
 
     .. math::
 
-        y_o = \prod_{j=1}^{2I} (W_{oj} |c_j| + 1 - W_{oj}) \cdot \cos\Bigl(\sum_{j=1}^{2I} W_{oj} k_j\Bigr), \qquad
-        c = [x, 1 / x], \qquad k_j = \begin{cases} 0 & c_j \ge 0 \\ \pi & c_j < 0 \end{cases}
+        y_o = \prod_{j=1}^{2I} (W_{oj} |c_j| + 1 - W_{oj}) \cdot \cos\Bigl(\sum_{j=1}^{2I} W_{oj} k_j\Bigr),
+        \qquad c = [x, 1 / x], \qquad k_j = \begin{cases} 0 & c_j \ge 0 \\ \pi & c_j < 0 \end{cases}
 
     Mistry et al. (2022), Eq. 5. The weight is held in [0, 1] by :meth:`project_` and pulled to {0, 1} by
     :meth:`penalty`. In evaluation an input of 0 has no finite reciprocal and the output is NaN.
@@ -127,27 +134,30 @@ class NMRU(Unit):
         out_features: number of outputs.
         sign: recover the sign by the cosine; without it :math:`y_o = \prod_j (W_{oj} c_j + 1 - W_{oj})`, on
             signed values (the authors' vanilla NMRU).
-        gate: a gate of length 2I on c, from 0.5, or None. ``"zero"``, the authors' code: :math:`g_j c_j` takes
-            the place of :math:`c_j`, a gate of 0 makes the entry 0. ``"identity"``: as in the NPU,
+        gate: a gate of length 2I on c, from 0.5, or None. ``"zero"``, the authors' code: :math:`g_j c_j`
+            takes the place of :math:`c_j`, a gate of 0 makes the entry 0. ``"identity"``: as in the NPU,
             :math:`g_j |c_j| + 1 - g_j` takes the place of :math:`|c_j|` (without ``sign`` the same of
             :math:`c_j`) and :math:`g_j k_j` that of :math:`k_j`, a gate of 0 makes the entry 1.
         gate_share: weight of the gate's term in :meth:`penalty` beside the weight's: the authors multiply the
             one by 1 and the other by 10.
-        eps: in training the reciprocal is :math:`1 / (x + \epsilon)`, with the signed x as in the authors' code; None
-            for the machine epsilon of the input's dtype. In evaluation it is exact.
+        eps: in training the reciprocal is :math:`1 / (x + \epsilon)`, with the signed x as in the authors'
+            code; None for the machine epsilon of the input's dtype. In evaluation it is exact.
         rounding: how a factor is rounded, ``"exact"`` or ``"sequential"``, as in :class:`NRU`.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
-        - ``weight``: ``(out_features, 2 * in_features)``, initially U[0.25, 0.75]; the first half multiplies, the
-          second divides
+        - ``weight``: ``(out_features, 2 * in_features)``, initially U[0.25, 0.75]; the first half
+          multiplies, the second divides
         - ``gate``: ``(2 * in_features,)`` or None
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a size is below 1, ``gate`` or ``rounding`` is unknown, or ``gate_share`` or ``eps`` is negative.
+        ValueError: if a size is below 1, ``gate`` or ``rounding`` is unknown, or ``gate_share`` or ``eps``
+            is negative.
 
     Example:
+        >>> import torch
+        >>> from nalm.units import NMRU
         >>> unit = NMRU(2, 1).eval()
         >>> with torch.no_grad():
         ...     _ = unit.weight.copy_(torch.tensor([[1.0, 0.0, 0.0, 1.0]]))
@@ -184,7 +194,7 @@ class NMRU(Unit):
             nn.init.constant_(self.gate, 0.5)
 
     def half(self, c: Tensor, weight: Tensor, gate: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The product and the angle ``(..., out)`` of one half of c; without ``sign`` the product is signed."""
+        """Product and angle ``(..., out)`` of one half of c; without ``sign`` the product is signed."""
         if self.gate_to == "zero":
             c = gate * c
         magnitude, k = torch.abs(c) if self.sign else c, phase(c)

@@ -20,7 +20,8 @@ class Unit(nn.Module, ABC):
     Args:
         in_features: number of inputs, a positive integer.
         out_features: number of outputs, a positive integer.
-        options: the options of the subclass's constructor, for :func:`repr`, which shows those that are not default.
+        options: the options of the subclass's constructor, for :func:`repr`, which shows those that are not
+            default.
 
     Attributes:
         in_features (int): number of inputs.
@@ -56,7 +57,7 @@ class Unit(nn.Module, ABC):
         """
 
     def penalty(self) -> Tensor:
-        """Discretisation penalty, a scalar to be weighted and added to the loss; zero without one, as here."""
+        """Discretisation penalty, a scalar to be scaled and added to the loss; zero without one, as here."""
         return next(self.parameters()).new_zeros(())
 
     def sparsity_error(self) -> Tensor:
@@ -68,7 +69,7 @@ class Unit(nn.Module, ABC):
         return torch.stack([distance_to_ternary(weight).amax() for weight in self.effective_weights()]).amax()
 
     def check_input(self, x: Tensor) -> None:
-        """Raise unless the last dimension of ``x`` is ``in_features``: a 1 there would broadcast unnoticed."""
+        """Raise unless the last dimension of ``x`` is ``in_features``; a 1 would broadcast unnoticed."""
         if x.shape[-1:] != (self.in_features,):
             raise ValueError(
                 f"{type(self).__name__} takes inputs of shape (..., {self.in_features}), "

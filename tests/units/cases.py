@@ -72,7 +72,14 @@ GOLDEN = [
         signs=False,
         ulps=LOG,
     ),
-    Case("NACMul", {"weight": "linear", "eps": 0.0}, golden=PRODUCT, computes=multiple, signs=False, ulps=LOG),
+    Case(
+        "NACMul",
+        {"weight": "linear", "eps": 0.0},
+        golden=PRODUCT,
+        computes=multiple,
+        signs=False,
+        ulps=LOG,
+    ),
     Case(
         "NALU",
         {"gate_bias": True},

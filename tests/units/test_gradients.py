@@ -114,7 +114,9 @@ def test_npu_gate_gradient():
     torch.testing.assert_close(gradient, expected)
 
 
-@pytest.mark.parametrize(("gate", "alive"), [(-0.1, False), (0.0, True), (0.5, True), (1.0, True), (1.1, False)])
+@pytest.mark.parametrize(
+    ("gate", "alive"), [(-0.1, False), (0.0, True), (0.5, True), (1.0, True), (1.1, False)]
+)
 def test_npu_gate_has_no_gradient_outside_its_bounds(gate, alive):
     unit = RealNPU(1, 1, gate_init=gate).double()
     (gradient,) = torch.autograd.grad(unit(torch.tensor([3.0], dtype=f64)).sum(), unit.gate)

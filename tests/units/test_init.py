@@ -6,7 +6,22 @@ import pytest
 import torch
 
 from .cases import GOLDEN, MORE_ARMS
-from nalm.units import INALU, NAC, NALU, NAU, NMRU, NMU, NPU, NRU, Dense, Linear, NACMul, NaiveNPU, RealNPU, ReLU
+from nalm.units import (
+    INALU,
+    NAC,
+    NALU,
+    NAU,
+    NMRU,
+    NMU,
+    NPU,
+    NRU,
+    Dense,
+    Linear,
+    NACMul,
+    NaiveNPU,
+    RealNPU,
+    ReLU,
+)
 from nalm.units.init import nac_bound, nac_variance
 
 
@@ -112,4 +127,5 @@ def test_initial_weights_depend_on_the_seed_alone(case):
     torch.manual_seed(1)
     unit.float().reset_parameters()
     assert all(unit.get_parameter(name) is p for name, p in parameters.items())
-    torch.testing.assert_close(torch.cat([p.detach().flatten() for p in unit.parameters()]).double(), states[0])
+    again = torch.cat([p.detach().flatten() for p in unit.parameters()])
+    torch.testing.assert_close(again.double(), states[0])
