@@ -2,10 +2,11 @@
 
 import functools
 import http.server
+import importlib
 import os
+import pkgutil
+import re
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -16,6 +17,8 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 import pytest
 import yaml
 from playwright.sync_api import Browser, Route, sync_playwright
+
+import nalm
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -78,20 +81,6 @@ def chromium() -> str:
         if name and (found := shutil.which(name)):
             return found
     pytest.fail("Chromium is missing: install it (Debian: apt-get install chromium), or set CHROMIUM to its path.", pytrace=False)
-
-
-@pytest.fixture(scope="session")
-def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the book, built with warnings as errors."""
-    folder = tmp_path_factory.mktemp("book")
-    command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(ROOT), "--path-output", str(folder)]
-    environment = os.environ | {"NO_COLOR": "1"}
-    build = subprocess.run([*command, "-W", "-n", "--keep-going"], capture_output=True, text=True, env=environment)
-    if build.returncode:
-        said = (build.stdout + build.stderr).splitlines()
-        warnings = [line for line in said if "WARNING" in line or "ERROR" in line]
-        pytest.fail("The book does not build:\n" + "\n".join(warnings or said[-30:]), pytrace=False)
-    return folder / "_build" / "html"
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -176,6 +165,13 @@ def test_search_finds_units(reader: Reader) -> None:
     reader.open("search.html?q=RealNPU")
     reader.page.wait_for_selector("#search-results li a", timeout=20_000)
     assert not reader.trouble, "\n".join(reader.trouble)
+
+
+@pytest.mark.parametrize("module", sorted({module.name for module in pkgutil.iter_modules(nalm.__path__)} - {"benchmark"}))
+def test_public_names_are_documented(html: Path, module: str) -> None:
+    pages = "".join((html / "book" / page).read_text(encoding="utf-8") for page in ("api.html", "api-experiments.html"))
+    names = importlib.import_module(f"nalm.{module}").__all__
+    assert not [name for name in names if not re.search(rf'id="nalm\.[\w.]*\b{name}"', pages)]
 
 
 def test_every_notebook_is_in_the_book() -> None:
