@@ -26,6 +26,8 @@ def fields(model: type[BaseModel]) -> str:
     arguments = []
     for name, field in model.model_fields.items():
         kind = written[name] if isinstance(written[name], str) else inspect.formatannotation(written[name])
+        if kind.startswith("Literal[") and "," not in kind:
+            continue  # tells descriptions apart in JSON; nobody passes it
         kind = kind.removeprefix("Annotated[").partition(", Field(")[0]
         arguments.append(f"{name}: {kind}" if field.is_required() else f"{name}: {kind} = {field.get_default(call_default_factory=True)!r}")
     return f"(*, {', '.join(arguments)})"
