@@ -7,7 +7,6 @@ The baseline is what a single run costs in an ordinary PyTorch training loop, in
 from __future__ import annotations
 
 import argparse
-import logging
 import time
 from collections.abc import Callable
 
@@ -96,7 +95,6 @@ def main() -> None:
     unknown = set(arguments.measures) - set(MEASURES)
     if unknown or arguments.threads < 1:
         parser.error(f"unknown measure {unknown.pop()!r}" if unknown else "threads must be at least 1")
-    logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)
     torch.set_num_threads(arguments.threads)
     for name in arguments.measures or MEASURES:
         print(f"{name}: {MEASURES[name]():.0f} run-iterations/s", flush=True)

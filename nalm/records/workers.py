@@ -6,7 +6,6 @@ with two threads (``make bench`` measures it).
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import os
 import queue
@@ -42,7 +41,6 @@ def train_ensembles(ensembles: Sequence[list[Run]], device: str, progress: Progr
 
 
 def _train(runs: list[Run], device: str, progress: Progress) -> Log:
-    logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # compiling for CPU needs no CUDA
     return Ensemble(runs, device).train(lambda iterations: progress(iterations * len(runs)))
 
 

@@ -21,6 +21,7 @@ from torch.utils._pytree import tree_map
 
 from nalm.models import project_, sparsity_error
 from nalm.tasks.task import EvaluationSet
+from nalm.training.compiler import compiled as compile_function
 from nalm.training.losses import LOSSES
 from nalm.training.penalties import ActivationPenalty
 from nalm.training.run import Run
@@ -157,8 +158,8 @@ class Ensemble:
         self.seeds = torch.tensor(seeds, dtype=torch.int64, device=self.device)
         self.evaluations = self._evaluation_groups()
 
-        self._update = torch.compile(self._step, dynamic=False) if self.compiled else self._step
-        self._errors = torch.compile(self._evaluate, dynamic=False) if self.compiled else self._evaluate
+        self._update = compile_function(self._step) if self.compiled else self._step
+        self._errors = compile_function(self._summed_errors) if self.compiled else self._summed_errors
 
     def train(self, progress: Callable[[int], None] = lambda iterations: None) -> Log:
         """Train all runs to the end; ``progress`` is told the number of further iterations now and then."""
@@ -227,12 +228,12 @@ class Ensemble:
 
     # --- evaluation -----------------------------------------------------------------------------------------------------------------------
 
-    def _evaluate(self, parameters: Tensors, inputs: Tensor, targets: Tensor, error: str, output: int | None) -> Tensor:
-        """The summed error of each run over a chunk of examples."""
+    def _summed_errors(self, parameters: Tensors, inputs: Tensor, targets: Tensor) -> Tensor:
+        """(runs, 2, outputs): squared and absolute errors, summed over a chunk of examples."""
         def one(parameters: Tensors, targets: Tensor) -> Tensor:
             predicted = _call(self.evaluated_module, parameters, lambda model: model(self.task.model_inputs(inputs, self.shared)))
-            difference = predicted - targets if output is None else predicted[..., output] - targets[..., output]
-            return (difference.square() if error == "mse" else difference.abs()).mean(tuple(range(1, difference.dim()))).sum()
+            difference = predicted - targets
+            return torch.stack([difference.square().sum(0), difference.abs().sum(0)])
 
         return self._over_runs(one, (0, 0))(parameters, targets)
 
@@ -259,13 +260,12 @@ class Ensemble:
         errors = {name: torch.empty(len(self.runs), device=self.device) for name, *_ in self.evaluations}
         for name, indices, examples, targets in self.evaluations:
             parameters = {key: p[indices] for key, p in self.parameters.items()}
-            size = self.task.model_numbers_per_example(examples.inputs)
-            total, count = 0.0, examples.inputs.shape[0]
-            chunk = max(1, EVALUATION_NUMBERS // (size * (1 if self.one_by_one else len(indices))))
-            for first in range(0, count, chunk):
-                part = slice(first, first + chunk)
-                total = total + self._errors(parameters, examples.inputs[part], targets[:, part], examples.error, examples.output)
-            errors[name][indices] = total / count
+            size = self.task.model_numbers_per_example(examples.inputs) * (1 if self.one_by_one else len(indices))
+            count, chunk = examples.inputs.shape[0], max(1, EVALUATION_NUMBERS // size)
+            parts = [slice(first, first + chunk) for first in range(0, count, chunk)]
+            sums = sum(self._errors(parameters, examples.inputs[part], targets[:, part]) for part in parts)
+            means = sums[:, 0 if examples.error == "mse" else 1] / count
+            errors[name][indices] = means.mean(1) if examples.output is None else means[:, examples.output]
         return errors
 
     def _log(self, iteration: int, collected: _Collected, best: tuple | None) -> tuple:
