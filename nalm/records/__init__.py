@@ -1,7 +1,8 @@
 """Records: results are rows. Train what is missing, read what is there, lose nothing and double nothing."""
 
+from nalm.records.cost import Cost, cost
 from nalm.records.folders import LOCAL, PUBLISHED, results_folder
 from nalm.records.memoised import run_all
 from nalm.records.store import Store
 
-__all__ = ["LOCAL", "PUBLISHED", "Store", "results_folder", "run_all"]
+__all__ = ["Cost", "LOCAL", "PUBLISHED", "Store", "cost", "results_folder", "run_all"]

@@ -1,0 +1,51 @@
+"""What recorded runs have cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from nalm.records.folders import PUBLISHED, results_folder
+from nalm.records.store import Store
+
+__all__ = ["Cost", "cost"]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of some runs; ``str`` of it is a phrase for captions.
+
+    Args:
+        runs: number of runs.
+        run_iterations: updates, summed over the runs.
+        seconds: wall seconds, compilation and evaluation included; runs of one ensemble share its seconds.
+        devices: names of the devices.
+
+    >>> print(Cost(900, 45_000_000, 180.0, ("AMD EPYC",)))
+    900 runs, 45 million run-iterations, 180 s of one process on AMD EPYC
+    """
+
+    runs: int
+    run_iterations: int
+    seconds: float
+    devices: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.runs} runs, {self.run_iterations / 1e6:.3g} million run-iterations, "
+            f"{self.seconds:.0f} s of one process on {' and '.join(self.devices)}"
+        )
+
+
+def cost(rows: pd.DataFrame, results: str = "") -> Cost:
+    """The cost of rows that :func:`nalm.records.run_all` returned; ``results`` as it was given there."""
+    folders = {PUBLISHED, results_folder(results)}
+    batches = {
+        batch: origin
+        for experiment in rows["experiment"].unique()
+        for folder in folders
+        for batch, origin in Store(folder, experiment).sidecar()["batches"].items()
+    }
+    devices = {batches[batch]["device"] for batch in rows["batch"].unique()}
+    return Cost(len(rows), int(rows["iterations"].sum()), float(rows["seconds"].sum()), tuple(sorted(devices)))
