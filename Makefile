@@ -28,6 +28,7 @@ $(READY): requirements.txt pyproject.toml
 	  echo "nalm needs Python 3.11 or newer, and $(PYTHON) is not: choose one with 'make PYTHON=/path/to/python3.11 …'." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { \
 	  echo "$(PYTHON) cannot make virtual environments: install its venv module (Debian: python3-venv)." >&2; exit 1; }
+	@echo 'Installing what is needed into .venv; the first time this takes some minutes.'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e .
 	@touch $@
 

@@ -55,6 +55,8 @@ TROUBLE = r"""async () => {
         ...formulas.filter(f => !f.querySelector('mjx-container')).map(f => 'formula not set: ' + f.textContent.slice(0, 60)),
         ...[...document.querySelectorAll('mjx-merror, [data-mjx-error], [data-mml-node="merror"]')]
             .map(error => 'formula with an error: ' + (error.getAttribute('data-mjx-error') || error.textContent)),
+        ...[...document.querySelectorAll('mjx-container [mathcolor="red"]')]
+            .map(unknown => 'formula with an unknown command: ' + unknown.textContent),
         ...raw.map(text => 'TeX in the text: ' + text),
         ...(root.scrollWidth > innerWidth + 1 ? ['wider than the window by ' + (root.scrollWidth - innerWidth) + ' px'] : []),
     ];
