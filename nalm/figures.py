@@ -29,7 +29,7 @@ from nalm.values import nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["UNIT_STYLES", "Figure", "by_range", "curves", "error_maps", "style", "unit_style", "use_style",
+__all__ = ["UNIT_STYLES", "Figure", "by_range", "curves", "distribution", "error_maps", "style", "unit_style", "use_style",
            "values_beside_published"]  # fmt: skip
 
 WIDTH = 7.0  # inches
@@ -326,6 +326,52 @@ def curves(
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axis.set(xlabel=xlabel or _axis_name(x), ylabel=ylabel or _axis_name(y))
         handles = [_legend_entry(str(model), line=True) for model in dict.fromkeys(logs[hue])]
+        figure.legend(handles=handles, loc="outside upper center", ncols=_legend_columns(handles))
+    return figure
+
+
+def distribution(
+    rows: pd.DataFrame,
+    value: str = "test_mse",
+    hue: str = "model",
+    threshold: float | None = None,
+    published: Mapping[str, float] | None = None,
+    xlabel: str | None = None,
+) -> Figure:
+    """Share of each model's runs whose error is at most x: where a curve meets the threshold is the success rate.
+
+    Runs without a finite error count, but never rise. `published` has a success rate per model, drawn as a hollow ring
+    on the threshold.
+    """
+    for name in (value, hue):
+        _known(name, rows.columns, "column of the rows")
+    with style():
+        figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
+        axis = figure.subplots()
+        models = list(dict.fromkeys(rows[hue]))
+        errors = {model: rows.loc[rows[hue] == model, value].to_numpy(float) for model in models}
+        known = np.concatenate([values[np.isfinite(values) & (values > 0)] for values in errors.values()])
+        low, high = (known.min() / 10, known.max() * 10) if known.size else (1e-3, 1e3)
+        for model, values in errors.items():
+            finite = np.sort(np.maximum(values[np.isfinite(values)], low))
+            share = np.arange(finite.size + 1) / values.size
+            colour, marker = unit_style(str(model))
+            axis.step([low, *finite, high], [*share, share[-1]], where="post", color=colour, linewidth=2)
+            axis.plot(finite, share[1:], marker, color=colour, markersize=5, markevery=max(1, finite.size // 8))
+        axis.set_xscale("log")
+        axis.set(xlim=(low, high), ylim=(-0.03, 1.03), xlabel=xlabel or _axis_name(value), ylabel="share of runs")
+        if threshold is not None:
+            axis.axvline(threshold, color="#1A1A1A", linestyle="--", linewidth=1)
+            axis.annotate("threshold", (threshold, 0), xycoords=("data", "axes fraction"), xytext=(4, 4),
+                          textcoords="offset points", fontsize=9)  # fmt: skip
+        handles = [_legend_entry(str(model), line=True) for model in models]
+        rings = {model: rate for model, rate in (published or {}).items() if model in models and threshold is not None}
+        for model, rate in rings.items():
+            axis.plot(threshold, rate, "o", markersize=10, markerfacecolor="none", markeredgewidth=1.8,
+                      markeredgecolor=unit_style(str(model))[0], zorder=3)  # fmt: skip
+        if rings:
+            ring = dict(marker="o", markersize=10, markerfacecolor="none", markeredgecolor="#4C4C4C")
+            handles.append(Line2D([], [], linestyle="none", label="published success rate", **ring))
         figure.legend(handles=handles, loc="outside upper center", ncols=_legend_columns(handles))
     return figure
 

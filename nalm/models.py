@@ -40,7 +40,8 @@ class Layer(Value):
         for name in self.options:
             if name not in allowed:
                 raise ValueError(f"{self.unit} has no option {name!r}: {nearest(name, allowed)}")
-        self.build(1)  # the unit checks the values of its options
+        with torch.device("meta"):  # the unit checks the values of its options; nothing is drawn or allocated
+            self.build(1)
         return self
 
     def build(self, in_features: int) -> Unit:

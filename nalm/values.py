@@ -78,8 +78,12 @@ class Value(BaseModel, metaclass=_OneSentence):
 
 
 def _sentence(cls: type[BaseModel], error: ValidationError) -> str:
-    first = error.errors()[0]
+    errors = error.errors()
+    # A misspelled field is both unknown and missing; the former says more.
+    first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
     where = ".".join(str(part) for part in first["loc"]) or cls.__name__
+    if first["type"] == "missing":
+        return f"{cls.__name__} needs the field {where!r}."
     if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
         return f"{cls.__name__} has no field {where!r}: {nearest(where, cls.model_fields)}"
     if first["type"] == "value_error":  # a sentence of our own validators

@@ -141,6 +141,21 @@ def test_learning_curves():
         figures.curves(logs, run="sed")
 
 
+def test_distribution_shows_success_rates():
+    rows = pd.DataFrame({"model": ["NMU"] * 4 + ["NALU"] * 2, "test_mse": [1e-9, 1e-8, 10.0, np.nan, 0.0, np.inf]})
+    figure = figures.distribution(rows, threshold=1e-5, published={"NMU": 0.94, "LSTM": 1.0})
+    axis = figure.axes[0]
+    nmu, nalu = (line for line in axis.lines if line.get_drawstyle() == "steps-post")
+    assert np.interp(-5, np.log10(nmu.get_xdata()[:3]), nmu.get_ydata()[:3]) == nmu.get_ydata()[2] == 0.5
+    assert nmu.get_ydata()[-1] == 0.75 and nalu.get_ydata()[-1] == 0.5  # NaN and infinity are in no share
+    rings = [line for line in axis.lines if line.get_markerfacecolor() == "none"]
+    assert [(ring.get_xdata()[0], ring.get_ydata()[0]) for ring in rings] == [(1e-5, 0.94)]
+    assert axis.get_xscale() == "log" and min(_fonts(figure)) >= 9
+    figures.distribution(rows[rows["model"] == "NALU"]).draw_without_rendering()
+    with pytest.raises(ValueError, match="no column of the rows called 'test': did you mean 'test_mse'"):
+        figures.distribution(rows, value="test")
+
+
 def test_bad_input_is_one_sentence(summary):
     with pytest.raises(ValueError, match="no panel called 'sucess': did you mean 'success'"):
         figures.by_range(summary, panels=("sucess",))

@@ -59,12 +59,14 @@ class Store:
         except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
             raise ValueError(f"{self.rows_file} is not a readable results file ({error}); repair or move it, nothing was written.") from None
         self._check(rows)
+        if len(rows) < self.sidecar().get("rows", 0) or not self.rows_file.read_bytes().endswith(b"\n"):
+            raise ValueError(f"{self.rows_file} has lost rows (it is cut off or was edited); restore it, nothing was written.")
         return rows
 
     def sidecar(self) -> dict[str, Any]:
-        """``{"configurations": {key: ...}, "batches": {id: provenance}}``."""
+        """``{"configurations": {key: ...}, "batches": {id: provenance}, "rows": number}``."""
         if not self.sidecar_file.exists():
-            return {"configurations": {}, "batches": {}}
+            return {"configurations": {}, "batches": {}, "rows": 0}
         try:
             content = json.loads(self.sidecar_file.read_text(encoding="utf-8"))
             content["configurations"], content["batches"]
@@ -83,10 +85,15 @@ class Store:
                 return
             sidecar["configurations"].update(configurations)
             sidecar["batches"][batch] = provenance
-            _replace(self.sidecar_file, json.dumps(sidecar, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+            # No row without its provenance, and no number of rows that are not there yet.
+            self._replace_sidecar(sidecar)
             rows = new if known.empty else pd.concat([known.astype(object), new.astype(object)], ignore_index=True)
             others = [column for column in rows.columns if column not in COLUMNS]
             _replace(self.rows_file, rows[COLUMNS + others].to_csv(index=False, lineterminator="\n"))
+            self._replace_sidecar(sidecar | {"rows": len(rows)})
+
+    def _replace_sidecar(self, content: dict[str, Any]) -> None:
+        _replace(self.sidecar_file, json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
     def _check(self, rows: pd.DataFrame) -> None:
         missing = [column for column in COLUMNS if column not in rows.columns]

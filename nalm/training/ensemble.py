@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, stack_module_state, vmap
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from nalm.models import project_, sparsity_error
 from nalm.tasks.task import EvaluationSet
@@ -313,7 +313,7 @@ class Ensemble:
 
         def mapped(*arguments: Any) -> Any:
             pick = lambda run: [a if d is None else tree_map(lambda t: t[run], a) for a, d in zip(arguments, in_dims, strict=True)]
-            results = [function(*pick(run)) for run in range(len(self.runs))]
+            results = [function(*pick(run)) for run in range(len(tree_leaves(arguments[0])[0]))]
             return tree_map(lambda *tensors: torch.stack(tensors), *results)
 
         return mapped

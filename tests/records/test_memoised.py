@@ -1,0 +1,153 @@
+"""Memoised training: what is recorded is read, only what is missing is trained."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+from nalm.models import Stack
+from nalm.records import Store, cost, memoised, run_all
+from nalm.records import folders
+from nalm.tasks import SingleModuleTask
+from nalm.training import SGD, Adam, Recipe, Run
+
+EXPERIMENT = "demo/memoised"
+
+
+def runs(seeds, unit="NMU", task=None, **recipe):
+    recipe = Recipe(**({"iterations": 40, "optimiser": Adam(lr=1e-2), "log_interval": 10} | recipe))
+    task = task or SingleModuleTask.on("U[1,2)", operation="mul")
+    return [Run(task=task, model=Stack.of(unit, 1), recipe=recipe, seed=s, threshold=1e-5, labels={"arm": unit}) for s in seeds]
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """The runs that were trained, in order."""
+    seen, train = [], memoised.train_ensembles
+
+    def record(ensembles, device, progress):
+        seen.extend(run for ensemble in ensembles for run in ensemble)
+        return train(ensembles, device, progress)
+
+    monkeypatch.setattr(memoised, "train_ensembles", record)
+    return seen
+
+
+def ask(asked, folder):
+    return run_all(asked, EXPERIMENT, results=str(folder), progress=False)
+
+
+def test_nothing_is_trained_twice(tmp_path, trained):
+    first = ask(runs(range(3)), tmp_path)
+    assert [run.seed for run in trained] == [0, 1, 2]
+    again = ask(runs(range(3)), tmp_path)
+    assert len(trained) == 3 and again.equals(first)
+    more = ask(runs(range(5)), tmp_path)
+    assert [run.seed for run in trained] == [0, 1, 2, 3, 4] and more["seed"].tolist() == [0, 1, 2, 3, 4]
+    fewer = ask(runs([4, 0]), tmp_path)
+    assert len(trained) == 5 and fewer["seed"].tolist() == [4, 0]
+    ask(runs([0], iterations=41), tmp_path)
+    assert len(trained) == 6
+
+
+def test_rows_hold_what_they_promise(tmp_path):
+    rows = ask(runs(range(2)) + runs([0], unit="NAC"), tmp_path)
+    assert rows["model"].tolist() == ["NMU", "NMU", "NAC"] == rows["arm"].tolist()
+    assert (rows["paper"] == "demo").all() and (rows["range"] == "U[1,2)").all() and (rows["stream"] == "own").all()
+    assert rows["success"].dtype == bool and rows["weights"][0].startswith('{"0.weight":[[')
+    spent = cost(rows, str(tmp_path))
+    assert spent.runs == 3 and spent.run_iterations == 120 and spent.devices
+    origins = Store(tmp_path, EXPERIMENT).sidecar()["batches"].values()
+    assert all(origin["versions"]["torch"] and origin["threads"] >= 1 for origin in origins)
+    assert sum(origin["runs"] for origin in origins) == 3
+
+
+def test_labels_are_those_that_were_asked_for(tmp_path):
+    ask(runs([0]), tmp_path)
+    renamed = [run.model_copy(update={"labels": {"arm": "another name"}}) for run in runs([0])]
+    assert ask(renamed, tmp_path)["arm"].tolist() == ["another name"]
+
+
+def test_a_run_that_becomes_nan_is_recorded_as_failed(tmp_path):
+    task = SingleModuleTask.on("U[10,20)", operation="mul")
+    rows = ask(runs([0], unit="Linear", task=task, optimiser=SGD(lr=1e30)) + runs([0]), tmp_path)
+    assert not rows["success"][0] and rows["nan_at"][0] == 10 and np.isnan(rows["solved_at"][0])
+    assert np.isnan(rows["nan_at"][1]) and np.isfinite(rows["test_mse"][1])
+
+
+def test_published_rows_are_read_and_never_changed_by_a_rerun(tmp_path, monkeypatch, trained):
+    published, own = tmp_path / "published", tmp_path / "own"
+    ask(runs(range(2)), published)
+    before = {file: file.read_bytes() for file in published.rglob("*.*") if file.suffix != ".lock"}
+    monkeypatch.setattr(memoised, "PUBLISHED", published)
+    rows = ask(runs(range(3)), own)
+    assert [run.seed for run in trained] == [0, 1, 2] and rows["seed"].tolist() == [0, 1, 2]
+    assert {file: file.read_bytes() for file in before} == before
+    assert Store(own, EXPERIMENT).read()["seed"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("asked", "results", "device", "sentence"),
+    [
+        ([], "", "cpu", "selection of models, ranges or seeds is empty"),
+        (runs([0, 0]), "", "cpu", "asked for twice: seed 0"),
+        (runs([0]), "", "cuda:99", "Device 'cuda:99' is not there"),
+        (runs([0]), __file__, "cpu", "is a file; allowed are"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_trains(asked, results, device, sentence, trained):
+    with pytest.raises(ValueError, match=sentence):
+        run_all(asked, EXPERIMENT, results=results, device=device)
+    assert not trained
+
+
+def test_a_damaged_store_stops_before_training(tmp_path, trained):
+    file = Store(tmp_path, EXPERIMENT).rows_file
+    file.parent.mkdir()
+    file.write_text("damaged")
+    with pytest.raises(ValueError, match="is not a results file"):
+        ask(runs([0]), tmp_path)
+    assert not trained and file.read_text() == "damaged"
+
+
+def test_results_folders(tmp_path, monkeypatch):
+    assert folders.results_folder(str(tmp_path)) == tmp_path
+    assert folders.results_folder("publish").name == "results"
+    monkeypatch.setattr(folders, "PUBLISHED", tmp_path / "no" / "book")
+    with pytest.raises(ValueError, match="without its repository"):
+        folders.results_folder("publish")
+
+
+SWEEP = """
+    import sys
+    from nalm.models import Stack
+    from nalm.records import run_all
+    from nalm.tasks import SingleModuleTask
+    from nalm.training import Adam, Recipe, Run
+
+    task = SingleModuleTask.on("U[1,2)", operation="mul")
+    recipes = [Recipe(iterations=150 + i, optimiser=Adam(lr=1e-2)) for i in range(12)]  # one ensemble each
+    runs = [Run(task=task, model=Stack.of("NMU", 1), recipe=r, seed=s, threshold=1e-5) for r in recipes for s in range(2)]
+    run_all(runs, "demo/killed", results=sys.argv[1])
+"""
+
+
+def test_a_killed_sweep_keeps_its_rows_and_is_finished_by_the_same_command(tmp_path):
+    command = [sys.executable, "-c", textwrap.dedent(SWEEP), str(tmp_path)]
+    store = Store(tmp_path, "demo/killed")
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while process.poll() is None and (not store.rows_file.exists() or len(store.read()) < 6):
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    kept = store.read()
+    assert 6 <= len(kept) < 24
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows = store.read()
+    assert len(rows) == 24 and rows["key"].is_unique and rows.head(len(kept)).equals(kept)
+    assert "24 of 24 runs" in finished.stderr and "run-iterations/s" in finished.stderr

@@ -1,0 +1,130 @@
+"""The store: nothing recorded is lost or doubled, whatever else happens."""
+
+import json
+import multiprocessing
+import os
+import signal
+import time
+
+import pandas as pd
+import pytest
+
+from nalm.records import Store
+
+EXPERIMENT = "demo/store"
+
+
+def row(key, **values):
+    return {
+        "key": key, "experiment": EXPERIMENT, "paper": "demo", "model": "NMU", "task": "SingleModuleTask", "range": "U[1,2)", "seed": 0,
+        "stream": "own", "iterations": 10, "threshold": 1e-5, "success": True, "solved_at": 10.0, "sparsity_error": 0.1, "valid_mse": 1e-6,
+        "test_mse": 0.1 + 0.2, "selected_at": 10, "nan_at": None, "seconds": 0.1, "batch": "b", "weights": '{"0.weight":[[1.0]]}',
+    } | values  # fmt: skip
+
+
+def add(store, *keys, batch="b"):
+    store.add([row(key, batch=batch) for key in keys], {"c": {"task": {}}}, batch, {"device": "test"})
+
+
+def test_what_is_added_is_read(tmp_path):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0", "a-1")
+    store.add([row("a-2", arm="code", success=None, solved_at=None)], {}, "b2", {"device": "test"})
+    rows = Store(tmp_path, EXPERIMENT).read()
+    assert rows["key"].tolist() == ["a-0", "a-1", "a-2"] and rows["test_mse"][0] == 0.1 + 0.2
+    assert rows["arm"].isna().tolist() == [True, True, False] and pd.isna(rows["success"][2])
+    assert set(store.sidecar()["batches"]) == {"b", "b2"} and store.sidecar()["configurations"] == {"c": {"task": {}}}
+
+
+def test_a_key_is_recorded_once(tmp_path):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    before = store.rows_file.read_bytes()
+    add(store, "a-0", batch="later")
+    assert store.rows_file.read_bytes() == before and "later" not in store.sidecar()["batches"]
+    add(store, "a-0", "a-1")
+    assert store.read()["key"].tolist() == ["a-0", "a-1"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "not a readable results file"),
+        (b"\xff\xfe\x00broken", "not a readable results file|is not a results file"),
+        (b"name,value\nx,1\n", "it lacks the columns key, experiment"),
+    ],
+)
+def test_a_damaged_or_foreign_file_is_left_as_it_is(tmp_path, content, sentence):
+    store = Store(tmp_path, EXPERIMENT)
+    store.rows_file.parent.mkdir()
+    store.rows_file.write_bytes(content)
+    with pytest.raises(ValueError, match=sentence):
+        add(store, "a-0")
+    assert store.rows_file.read_bytes() == content
+
+
+@pytest.mark.parametrize("kept", ["half a row", "whole rows"])
+def test_a_truncated_file_is_left_as_it_is(tmp_path, kept):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0", "a-1")
+    cut = store.rows_file.read_bytes()[:-60] if kept == "half a row" else b"".join(store.rows_file.read_bytes().splitlines(True)[:-1])
+    store.rows_file.write_bytes(cut)
+    with pytest.raises(ValueError, match=r"nothing was written\."):
+        add(store, "a-2")
+    assert store.rows_file.read_bytes() == cut
+
+
+def test_rows_of_another_experiment_or_twice_the_same_are_refused(tmp_path):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    text = store.rows_file.read_text()
+    store.rows_file.write_text(text + text.splitlines()[1] + "\n")
+    with pytest.raises(ValueError, match="keys are not unique"):
+        store.read()
+    store.rows_file.write_text(text.replace(EXPERIMENT, "demo/other"))
+    with pytest.raises(ValueError, match="rows of another experiment"):
+        store.read()
+
+
+def test_a_damaged_sidecar_is_left_as_it_is(tmp_path):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    store.sidecar_file.write_text("{")
+    with pytest.raises(ValueError, match="not a readable sidecar"):
+        add(store, "a-1")
+    assert store.sidecar_file.read_text() == "{" and store.read()["key"].tolist() == ["a-0"]
+
+
+@pytest.mark.parametrize("name", ["division", "Division/Fig 3", "../x/y", "a/b/c", ""])
+def test_an_experiment_name_is_checked(tmp_path, name):
+    with pytest.raises(ValueError, match="<paper>/<name>"):
+        Store(tmp_path, name)
+
+
+def _writer(folder, writer, rows):
+    for number in range(rows):
+        add(Store(folder, EXPERIMENT), f"{writer}-{number}", f"shared-{number}", batch=f"{writer}")
+
+
+def test_two_processes_lose_and_double_nothing(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_writer, args=(tmp_path, name, 20)) for name in "ab"]
+    [w.start() for w in writers]
+    [w.join(60) for w in writers]
+    keys = Store(tmp_path, EXPERIMENT).read()["key"].tolist()
+    assert sorted(keys) == sorted([f"{w}-{n}" for w in ("a", "b", "shared") for n in range(20)])
+
+
+def test_a_killed_writer_leaves_whole_files(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    store = Store(tmp_path, EXPERIMENT)
+    writer = context.Process(target=_writer, args=(tmp_path, "a", 10_000))
+    writer.start()
+    while not store.rows_file.exists() or len(store.read()) < 20:
+        time.sleep(0.02)
+    os.kill(writer.pid, signal.SIGKILL)
+    writer.join()
+    rows, batches = store.read(), json.loads(store.sidecar_file.read_text())["batches"]
+    assert set(rows["batch"]) <= set(batches) and len(rows) >= 20
+    add(store, "after")  # the dead writer's lock is gone with it
+    assert len(store.read()) == len(rows) + 1

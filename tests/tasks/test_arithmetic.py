@@ -1,0 +1,128 @@
+"""The operand tasks: positions, ranges and fixed evaluation sets as the protocols say."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nalm.tasks import (
+    OPERATIONS,
+    UNIFORM_RANGES,
+    SimpleArithmeticTask,
+    SingleModuleTask,
+    SubsetArithmeticTask,
+    TenParameterTask,
+    Uniform,
+    UniformUnion,
+)
+from nalm.training.streams import uniforms
+
+TASKS = [
+    SingleModuleTask.on("U[-2,2)", operation="div"),
+    SingleModuleTask.on("U[1,2)", operation="sub", inputs=10),
+    SubsetArithmeticTask(operation="mul"),
+    TenParameterTask(),
+    SimpleArithmeticTask(),
+]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.kind)
+def test_a_batch_lies_in_the_interpolation_range(task):
+    noise = uniforms(torch.tensor([3]), torch.tensor(17), task.noise_rows(), 64)[0]
+    x, target = task.batch(noise, task.constants(3), task.shared())
+    assert x.shape == (64, task.in_features) and target.shape == (64, task.out_features)
+    assert x.min() >= task.interpolation.low and x.max() <= task.interpolation.high
+    assert task.interpolation.high - task.interpolation.low < 1.2 * (x.max() - x.min())
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.kind)
+def test_evaluation_inputs_are_the_same_for_all_seeds(task):
+    for name, examples in task.evaluation(1).items():
+        assert examples.inputs is task.evaluation(2)[name].inputs
+        assert examples.inputs.dtype == examples.targets.dtype == torch.float32
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_targets_are_the_operation_on_the_operands(operation):
+    task = SingleModuleTask.on("U[1,2)", operation=operation, inputs=10)
+    operands = task.operands(5)
+    for examples in task.evaluation(5).values():
+        a, b = operands @ examples.inputs.double().numpy().T
+        np.testing.assert_allclose(examples.targets[:, 0], OPERATIONS[operation](a, b), rtol=1e-5, atol=1e-6)
+    noise = uniforms(torch.tensor([5]), torch.tensor(0), 10, 128)[0]
+    x, target = task.batch(noise, task.constants(5), {})
+    a, b = operands @ x.double().numpy().T
+    np.testing.assert_allclose(target[:, 0], OPERATIONS[operation](a, b), rtol=1e-5, atol=1e-6)
+
+
+def test_test_inputs_are_those_of_the_published_seed():
+    examples = SingleModuleTask.on("U[1,2)", operation="div").evaluation(0)["test"]
+    expected = np.random.RandomState(8689336).uniform(2, 6, (10_000, 2)).astype(np.float32)
+    np.testing.assert_array_equal(examples.inputs, expected)
+
+
+def test_a_union_picks_each_element_from_either_range():
+    union = UniformUnion(first=Uniform(low=-6.0, high=-2.0), second=Uniform(low=2.0, high=6.0))
+    x = union.sample(np.random.RandomState(0), (10_000, 2))
+    assert ((-6 <= x) & (x < -2) | (2 <= x) & (x < 6)).all()
+    assert (x > 0).mean(0) == pytest.approx([0.5, 0.5], abs=0.02)
+    assert (x[:, 0] * x[:, 1] < 0).mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_the_nine_ranges_of_the_division_paper():
+    assert list(UNIFORM_RANGES) == [
+        "U[-20,-10)", "U[-2,-1)", "U[-1.2,-1.1)", "U[-0.2,-0.1)", "U[-2,2)", "U[0.1,0.2)", "U[1,2)", "U[1.1,1.2)", "U[10,20)",
+    ]  # fmt: skip
+    assert all(i.high <= e.low or e.high <= i.low for i, e in UNIFORM_RANGES.values() if isinstance(e, Uniform))
+
+
+def test_the_operands_of_the_single_module_task():
+    two = SingleModuleTask.on("U[1,2)", operation="div")
+    np.testing.assert_array_equal(two.operands(3), np.eye(2))
+    positions = [SingleModuleTask.on("U[1,2)", operation="div", inputs=10).operands(seed).argmax(1) for seed in range(25)]
+    assert all(b == a + 1 for a, b in positions) and len({a for a, _ in positions}) > 5
+    one = SingleModuleTask.on("U[1,2)", operation="reciprocal", inputs=1)
+    np.testing.assert_array_equal(one.operands(0), np.ones((2, 1)))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(4, 300), st.floats(0.05, 0.5), st.floats(0, 1))
+def test_subsets_are_adjacent_and_share_the_overlap(seed, inputs, subset_ratio, overlap_ratio):
+    task = SubsetArithmeticTask(operation="mul", inputs=inputs, subset_ratio=subset_ratio, overlap_ratio=overlap_ratio)
+    subset, overlap = task.sizes()
+    if subset < 1:
+        with pytest.raises(ValueError, match="choose another subset_ratio"):
+            task.operands(seed)
+        return
+    a, b = task.operands(seed)
+    assert a.sum() == b.sum() == subset and (a * b).sum() == overlap
+    used = np.flatnonzero(a + b)
+    assert len(used) == 2 * subset - overlap == used[-1] - used[0] + 1
+
+
+def test_the_default_subsets_of_the_paper():
+    assert SubsetArithmeticTask(operation="mul").sizes() == (25, 12)
+
+
+def test_the_grids_of_the_simple_arithmetic_task():
+    sets = SimpleArithmeticTask().evaluation(0)
+    assert sets["test_add"].inputs.shape == (1681, 2) and sets["test_sqrt"].inputs.shape == (1600, 2)
+    x = sets["test_div"].inputs[:, 0].unique()
+    assert float(x[0]) == pytest.approx(-4.1) and float(x[-1]) == pytest.approx(3.9) and x.abs().min() == pytest.approx(0.1, abs=1e-6)
+    assert float(sets["test_sqrt"].inputs.max()) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: SingleModuleTask.on("U[1,3)", operation="div"), r"Unknown range 'U\[1,3\)': did you mean 'U\[1,2\)'\?"),
+        (lambda: SingleModuleTask.on("U[1,2)", operation="divide"), "Unknown operation 'divide': did you mean 'div'"),
+        (lambda: SingleModuleTask.on("U[1,2)", operation="div", inputs=0), "inputs is 0"),
+        (lambda: Uniform(low=2.0, high=1.0), "low < high"),
+        (lambda: Uniform(low=2.0, hihg=1.0), "no field 'hihg': did you mean 'high'"),
+        (lambda: SubsetArithmeticTask(operation="mul", subset_ratio=1.5), "subset_ratio is 1.5"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()

@@ -1,0 +1,76 @@
+"""Values: one canonical form, one key, one sentence for what is wrong."""
+
+import json
+
+import pytest
+
+from nalm.models import DigitSequence, Layer, Stack
+from nalm.tasks import DigitSequenceTask, SimpleArithmeticTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask
+from nalm.training import L1, SGD, Adam, Discretisation, Norms, Recipe, RMSProp, Run
+
+RECIPE = Recipe(iterations=10, optimiser=Adam(lr=1e-3))
+MODIFIED = Layer(unit="RealNPU", options={"clip": ("weight", "gate"), "init": "capped-glorot"})
+RUNS = [
+    Run(task=SingleModuleTask.on("U[-2,2)", "div"), model=Stack(layers=(MODIFIED,)), recipe=RECIPE, seed=3, threshold=1e-5),
+    Run(task=SubsetArithmeticTask(operation="mul"), model=Stack.of("NAU", 2, "NMU", 1), recipe=RECIPE, seed=0),
+    Run(task=TenParameterTask(), model=Stack.of("NALU", 2, "NALU", 1), recipe=RECIPE, seed=1, labels={"model": "NALU"}),
+    Run(
+        task=SimpleArithmeticTask(), model=Stack.of("NPU", 6), seed=2**32 - 1,
+        recipe=Recipe(iterations=5, optimiser=RMSProp(lr=0.1), penalties=(L1(start=1e-9, end=1e-7), Norms(start=1.0, end=1.0))),
+    ),
+    Run(task=DigitSequenceTask(operation="sum"), model=DigitSequence(cell=None), recipe=RECIPE, seed=0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.task.kind)
+def test_a_run_is_rebuilt_from_its_stored_configuration(run):
+    stored = json.loads(json.dumps(run.full_configuration))
+    again = Run.from_json(json.dumps(stored | {"seed": run.seed}))
+    assert again.key == run.key and again.canonical() == run.model_copy(update={"labels": {}}).canonical()
+    assert again.task == run.task and again.recipe == run.recipe
+
+
+def test_keys_tell_runs_apart_and_labels_do_not():
+    keys = {run.key for run in RUNS}
+    assert len(keys) == len(RUNS)
+    run = RUNS[0]
+    assert run.model_copy(update={"labels": {"model": "x"}}).key == run.key
+    assert run.model_copy(update={"seed": 4}).configuration_key == run.configuration_key
+    for changed in ({"threshold": 1e-4}, {"recipe": Recipe(iterations=11, optimiser=Adam(lr=1e-3))}):
+        assert run.model_copy(update=changed).configuration_key != run.configuration_key
+
+
+def test_keys_are_those_of_the_recorded_rows():
+    """If this fails, every recorded row would be trained again: a default has changed its meaning or a field its name."""
+    assert RUNS[0].key == "913a08d05ff4-3" and RUNS[1].key == "1f9e6e964859-0"
+
+
+def test_values_cannot_be_changed():
+    with pytest.raises(ValueError, match="frozen"):
+        RECIPE.iterations = 20
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Recipe(iterations=0, optimiser=Adam(lr=1.0)), "iterations is 0"),
+        (lambda: Recipe(iterations=2.5, optimiser=Adam(lr=1.0)), "iterations is 2.5"),
+        (lambda: Recipe(iteration=5, optimiser=Adam(lr=1.0)), "no field 'iteration': did you mean 'iterations'"),
+        (lambda: Recipe(iterations=5), "Recipe needs the field 'optimiser'"),
+        (lambda: Recipe(iterations=5, optimiser=Adam(lr=1.0), loss="rmse"), "Unknown loss 'rmse': did you mean 'mse'"),
+        (lambda: Recipe(iterations=5, optimiser=Adam(lr=1.0), penalties=(L1(start=1.0, end=1.0),) * 2), "at most one penalty"),
+        (lambda: Adam(lr="fast"), "lr is 'fast'"),
+        (lambda: SGD(lr=-1.0), "lr is -1.0"),
+        (lambda: Discretisation(weight=1.0, start=10, end=10), "the ramp must end after it starts"),
+        (lambda: L1(start=1.0, end=0.5), "end must be at least start"),
+        (lambda: Stack.of("NMUU", 1), "Unknown unit 'NMUU': did you mean 'NMU'"),
+        (lambda: Stack(layers=()), "at least one layer"),
+        (lambda: Layer(unit="NRU", options={"seperate_sign": True}), "no option 'seperate_sign': did you mean 'separate_sign'"),
+        (lambda: Layer(unit="RealNPU", options={"clip": ("gaet",)}), "did you mean 'gate'"),
+        (lambda: RUNS[0].model_copy().__class__(**(dict(RUNS[0]) | {"seed": -1})), "seed is -1"),
+    ],
+)
+def test_bad_input_is_refused_with_one_sentence(make, sentence):
+    with pytest.raises(ValueError, match=sentence) as error:
+        make()
+    assert "\n" not in str(error.value)

@@ -1,0 +1,30 @@
+"""The optimisers against torch's, for runs with different learning rates."""
+
+import pytest
+import torch
+
+from nalm.training import SGD, Adam, RMSProp
+
+TORCH = {
+    "Adam": lambda p, lr: torch.optim.Adam([p], lr=lr),
+    "SGD": lambda p, lr: torch.optim.SGD([p], lr=lr),
+    "RMSProp": lambda p, lr: torch.optim.RMSprop([p], lr=lr, alpha=0.9),
+}
+
+
+@pytest.mark.parametrize("optimiser", [Adam(lr=0.1), SGD(lr=0.1), RMSProp(lr=0.1)], ids=lambda o: o.kind)
+def test_updates_are_torchs(optimiser):
+    rates = torch.tensor([0.1, 0.003])
+    parameter = torch.tensor([[1.0, -2.0], [0.5, 3.0]], dtype=torch.float64)
+    state = tuple(torch.zeros_like(parameter) for _ in optimiser.slots)
+    references = [row.clone().requires_grad_() for row in parameter]
+    torch_optimisers = [TORCH[optimiser.kind](r, float(lr)) for r, lr in zip(references, rates, strict=True)]
+    for step in range(50):
+        gradient = parameter**3 - 1  # of sum(p**4 / 4 - p)
+        parameter, *slots = optimiser.update(parameter, gradient, state, rates.double()[:, None], torch.tensor(step))
+        state = tuple(slots)
+        for reference, torch_optimiser in zip(references, torch_optimisers, strict=True):
+            torch_optimiser.zero_grad()
+            (reference**4 / 4 - reference).sum().backward()
+            torch_optimiser.step()
+    torch.testing.assert_close(parameter, torch.stack([r.detach() for r in references]), rtol=1e-6, atol=1e-8)

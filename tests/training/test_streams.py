@@ -1,0 +1,44 @@
+"""Philox against the known answers of its authors' library Random123; streams belong to runs."""
+
+import pytest
+import torch
+from scipy import stats
+
+from nalm.training.streams import philox, uniforms
+
+KNOWN_ANSWERS = [  # counter, key, output of philox4x32_10
+    ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+    ((0xFFFFFFFF,) * 4, (0xFFFFFFFF,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+    (
+        (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+        (0xA4093822, 0x299F31D0),
+        (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+    ),
+]
+
+
+@pytest.mark.parametrize(("counter", "key", "expected"), KNOWN_ANSWERS)
+def test_philox_gives_the_known_answers(counter, key, expected):
+    words = philox(tuple(map(torch.tensor, counter)), tuple(map(torch.tensor, key)))
+    assert tuple(int(word) for word in words) == expected
+
+
+def test_a_run_sees_the_same_numbers_in_any_company():
+    alone = uniforms(torch.tensor([7]), torch.tensor(123), rows=3, batch_size=10)
+    together = uniforms(torch.tensor([1, 7, 2**32 - 1]), torch.tensor(123), rows=3, batch_size=10)
+    assert torch.equal(together[1], alone[0])
+
+
+@pytest.mark.parametrize("iteration", [0, 1, 2**31, 2**33 + 5])
+def test_iterations_and_seeds_give_different_numbers(iteration):
+    first = uniforms(torch.tensor([0, 1]), torch.tensor(iteration), 2, 64)
+    second = uniforms(torch.tensor([0, 1]), torch.tensor(iteration + 1), 2, 64)
+    assert len(torch.cat([first.flatten(), second.flatten()]).unique()) > 500  # of 512 draws of 2**23 values
+
+
+def test_the_numbers_are_uniform_and_never_zero_or_one():
+    u = torch.cat([uniforms(torch.arange(50), torch.tensor(i), 2, 128).flatten() for i in range(20)])
+    assert 0 < u.min() and u.max() < 1
+    assert stats.kstest(u.numpy(), "uniform").pvalue > 1e-3
+    columns = u.reshape(-1, 2, 128)
+    assert abs(torch.corrcoef(torch.stack([columns[:, 0].flatten(), columns[:, 1].flatten()]))[0, 1]) < 0.01
