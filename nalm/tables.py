@@ -59,7 +59,7 @@ class Table:
 
 
 def values_beside_published(frame: pd.DataFrame, caption: str = "", digits: int = 3) -> Table:
-    """Show a comparison; cells may be numbers, words, Interval ("0.64 [0.445, 0.798]") or Spread ("0.08 ± 0.021").
+    """Show a comparison; cells may be numbers, words, Interval ("0.64 [0.445, 0.798]") or Spread ("0.080 ± 0.021").
 
     A column of true and false values, such as "agrees", reads yes and no.
     """
@@ -74,14 +74,14 @@ def text(value: object, digits: int = 3) -> str:
     >>> text(Interval(0.64, 0.44518, 0.79752, 25))
     '0.64 [0.445, 0.798]'
     >>> text(Spread(0.08, 0.021, 20))
-    '0.08 ± 0.021'
+    '0.080 ± 0.021'
     """
     if isinstance(value, Interval):
         if np.isnan(value.low) or np.isnan(value.high):
             return text(value.estimate, digits)
         return f"{text(value.estimate, digits)} [{text(value.low, digits)}, {text(value.high, digits)}]"
     if isinstance(value, Spread):
-        return f"{text(value.estimate, digits)} ± {text(value.spread, digits)}"
+        return _with_spread(value, digits)
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, Integral):
@@ -95,6 +95,14 @@ def text(value: object, digits: int = 3) -> str:
             return f"{rounded:,.0f}"
         return f"{number:.{digits}g}"
     return "–" if value is None else str(value)
+
+
+def _with_spread(value: Spread, digits: int) -> str:
+    """Both numbers down to the second digit of the spread, as measurements are written: 11.434 ± 0.034."""
+    decimals = 1 - int(np.floor(np.log10(value.spread))) if 0 < value.spread < np.inf else -1
+    if not 0 <= decimals <= 6:
+        return f"{text(value.estimate, digits)} ± {text(value.spread, digits)}"
+    return f"{value.estimate:.{decimals}f} ± {value.spread:.{decimals}f}"
 
 
 def _is_numeric(column: pd.Series) -> bool:

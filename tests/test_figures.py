@@ -10,7 +10,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from PIL import Image
 
-from nalm import figures
+from nalm import figures, tables
 from nalm.measures import Interval, Spread
 
 # units that the papers draw together
@@ -188,7 +188,25 @@ def test_tables_read_the_same_every_time():
     table = figures.values_beside_published(frame, caption="Success rates")
     page = table._repr_html_()
     assert page == figures.values_beside_published(frame, caption="Success rates")._repr_html_()
-    for part in ("<caption>Success rates</caption>", "0.64 [0.445, 0.798]", "0.08 ± 0.021", "50,000", "N&lt;M&gt;RU",
+    for part in ("<caption>Success rates</caption>", "0.64 [0.445, 0.798]", "0.080 ± 0.021", "50,000", "N&lt;M&gt;RU",
                  "overflow-x:auto", "<td>yes</td>", '<td class="number">200,000</td>', 'scope="col"'):  # fmt: skip
         assert part in page
     assert repr(table).splitlines()[2].split()[0] == "NRU"
+
+
+@pytest.mark.parametrize(
+    ("estimate", "spread", "expected"),
+    [
+        (11.43389, 0.03391, "11.434 ± 0.034"),
+        (0.0023, 0.0996, "0.002 ± 0.100"),
+        (5.7234e-5, 5.6e-5, "0.000057 ± 0.000056"),
+        (5.7234e-7, 5.6e-7, "5.72e-07 ± 5.6e-07"),
+        (3750.0, 870.0, "3,750 ± 870"),
+        (2.9e83, 2.9e83, "2.9e+83 ± 2.9e+83"),
+        (2.84, float("nan"), "2.84 ± –"),
+        (2.84, 0.0, "2.84 ± 0"),
+        (float("nan"), float("nan"), "– ± –"),
+    ],
+)
+def test_spreads_end_at_their_second_digit(estimate, spread, expected):
+    assert tables.text(Spread(estimate, spread, 20)) == expected
