@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from nalm.units import NAC, NAU, NMU, NACMul, Unit
 
@@ -14,19 +15,27 @@ class DigitCNN(nn.Module):
     """One number per image: (..., 28, 28) -> (...).
 
     Convolution 5x5 to 20 maps, ReLU, max-pool 2; convolution 5x5 to 50 maps, ReLU, max-pool 2; linear 800 to 500, ReLU; linear 500 to 1; torch's
-    default initialisation. The convolutions run with channels last, which is several times faster on CPUs.
+    default initialisation.
+
+    >>> DigitCNN()(torch.zeros(3, 2, 28, 28)).shape
+    torch.Size([3, 2])
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.features = nn.Sequential(
-            nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()
-        )
+        self.first = nn.Conv2d(1, 20, 5)
+        self.second = nn.Conv2d(20, 50, 5)
         self.head = nn.Sequential(nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 1))
 
     def forward(self, images: Tensor) -> Tensor:
-        maps = images.reshape(-1, 1, 28, 28).contiguous(memory_format=torch.channels_last)
-        return self.head(self.features(maps)).reshape(images.shape[:-2])
+        # Written for CPUs: a convolution of one channel is fastest as a matrix product, which leaves its maps with channels last; so is the second
+        # convolution then; and ReLU after pooling is the same on a quarter of the numbers.
+        windows = images.reshape(-1, 28, 28).unfold(1, 5, 1).unfold(2, 5, 1).reshape(-1, 25)
+        maps = torch.addmm(self.first.bias, windows, self.first.weight.flatten(1).T).view(-1, 24, 24, 20).permute(0, 3, 1, 2)
+        maps = torch.relu(functional.max_pool2d(maps, 2))
+        maps = functional.conv2d(maps, self.second.weight.contiguous(memory_format=torch.channels_last), self.second.bias)
+        maps = torch.relu(functional.max_pool2d(maps, 2))
+        return self.head(maps.flatten(1)).reshape(images.shape[:-2])
 
 
 class DigitSequenceNetwork(nn.Module):

@@ -84,12 +84,13 @@ def _known(sources: list[Store]) -> dict[str, dict[str, Any]]:
 
 
 def _ensembles(runs: list[Run]) -> list[list[Run]]:
-    """Runs of equal structure together; where that leaves cores without work, in smaller ensembles."""
+    """Runs of equal structure together; where that leaves cores without work, in smaller ensembles; large models each by themselves."""
     groups: dict[tuple, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.structure(), []).append(run)
     size = LARGEST_ENSEMBLE if len(groups) >= cores() else min(LARGEST_ENSEMBLE, -(-len(runs) // cores()))
-    return [group[i : i + size] for group in groups.values() for i in range(0, len(group), size)]
+    sizes = {structure: 1 if group[0].model.one_by_one else size for structure, group in groups.items()}
+    return [group[i : i + sizes[s]] for s, group in groups.items() for i in range(0, len(group), sizes[s])]
 
 
 def _bar(missing: list[Run], asked: int, progress: bool) -> tqdm:

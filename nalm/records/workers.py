@@ -32,12 +32,17 @@ def train_ensembles(ensembles: Sequence[list[Run]], device: str, progress: Progr
 
     Long CPU trainings run in one process per core, everything else one after another in this process.
     """
-    long = [runs for runs in ensembles if device == "cpu" and worth_compiling(runs[0].recipe.iterations) and not runs[0].model.one_by_one]
+    long = [runs for runs in ensembles if device == "cpu" and _is_long(runs[0])]
     if len(long) > 1 and cores() > 1:
         yield from _in_processes(long, progress)
         ensembles = [runs for runs in ensembles if runs not in long]
     for runs in ensembles:
         yield runs, _train(runs, device, progress)
+
+
+def _is_long(run: Run) -> bool:
+    """Whether a training takes longer than starting a process for it."""
+    return worth_compiling(run.recipe.iterations) or (run.model.one_by_one and run.recipe.iterations >= 200)
 
 
 def _train(runs: list[Run], device: str, progress: Progress) -> Log:

@@ -60,7 +60,11 @@ def _mnist() -> DigitImages:
         images, labels = torch.cat([train.data, test.data]), torch.cat([train.targets, test.targets])
         complete = images.shape == (70_000, 28, 28) and labels.shape == (70_000,)
     except (RuntimeError, ValueError, OSError, EOFError, AssertionError) as error:
-        raise ValueError(f"MNIST in {named or 'the cache folder'} cannot be read ({error}); delete the folder's files and fetch them again.") from None
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"MNIST in {named or 'the cache folder'} cannot be read ({reason}): fetch its files again, name their folder in {MNIST_VARIABLE}, "
+            "or use the source 'sklearn'."
+        ) from None
     if not complete:
         raise ValueError(f"MNIST in {named or 'the cache folder'} holds {len(images)} images and {len(labels)} labels instead of 70000 each.")
     # As in the papers: the last 5,000 training images are for validation.

@@ -135,7 +135,7 @@ class Ensemble:
         self.runs, self.device = tuple(runs), check_device(device)
         first = self.runs[0]
         self.task, self.recipe, self.one_by_one = first.task, first.recipe, first.model.one_by_one
-        self.compiled = worth_compiling(self.recipe.iterations) if compiled is None else compiled
+        self.compiled = worth_compiling(self.recipe.iterations) and not self.one_by_one if compiled is None else compiled
 
         modules = [_initialised(run) for run in self.runs]
         parameters, buffers = stack_module_state(modules)

@@ -104,3 +104,12 @@ def test_a_missing_or_damaged_mnist_folder_is_refused(tmp_path, monkeypatch):
         digit_images("mnist")
     with pytest.raises(ValueError, match="Unknown source of digits 'mnits': did you mean 'mnist'"):
         digit_images("mnits")
+
+
+def test_the_reader_is_the_network_of_the_paper():
+    reader = DigitSequenceNetwork(None, initial_state=1.0).reader
+    first, second, head = reader.first, reader.second, reader.head
+    pool, relu = torch.nn.MaxPool2d(2), torch.nn.ReLU()
+    ordinary = torch.nn.Sequential(first, relu, pool, second, relu, pool, torch.nn.Flatten(), head)
+    images = torch.randn(6, 2, 28, 28)
+    torch.testing.assert_close(reader(images), ordinary(images.reshape(12, 1, 28, 28)).reshape(6, 2))
