@@ -54,12 +54,13 @@ class Store:
         """
         if not self.rows_file.exists():
             return pd.DataFrame(columns=COLUMNS)
+        recorded = self.sidecar().get("rows", 0)  # before the rows, which another process may be adding to
         try:
             rows = pd.read_csv(self.rows_file, dtype={"key": str, "batch": str, "weights": str})
         except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
             raise ValueError(f"{self.rows_file} is not a readable results file ({error}); repair or move it, nothing was written.") from None
         self._check(rows)
-        if len(rows) < self.sidecar().get("rows", 0) or not self.rows_file.read_bytes().endswith(b"\n"):
+        if len(rows) < recorded or not self.rows_file.read_bytes().endswith(b"\n"):
             raise ValueError(f"{self.rows_file} has lost rows (it is cut off or was edited); restore it, nothing was written.")
         return rows
 

@@ -1,6 +1,8 @@
 """Training: recipes, streams of random numbers, optimisers, and the ensemble that trains many runs at once."""
 
-from nalm.training.ensemble import Ensemble, Log, check_device, worth_compiling
+from nalm.training.checkpoint import Checkpoint
+from nalm.training.ensemble import Ensemble, check_device, worth_compiling
+from nalm.training.log import Log
 from nalm.training.optimisers import SGD, Adam, RMSProp
 from nalm.training.penalties import L1, ActivationPenalty, Discretisation, Norms
 from nalm.training.recipe import Recipe
@@ -11,6 +13,7 @@ __all__ = [
     "SGD",
     "ActivationPenalty",
     "Adam",
+    "Checkpoint",
     "Discretisation",
     "Ensemble",
     "Log",

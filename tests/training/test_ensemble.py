@@ -137,7 +137,7 @@ def test_the_common_stream_shares_inputs_but_not_weights_or_operands():
     finally:
         SingleModuleTask.batch = batch
     assert all(noise.shape == (10, 128) for noise in seen)  # one batch, not one per run
-    assert len({tuple(c.flatten().tolist()) for c in ensemble.constants["operands"]}) > 1
+    assert len({tuple(c.flatten().tolist()) for c in ensemble.update.constants["operands"]}) > 1
     assert len({tuple(w.flatten().tolist()) for w in ensemble.parameters["0.weight"]}) == 3
 
 
