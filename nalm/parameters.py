@@ -10,6 +10,7 @@ and its second cell calls :func:`check`, which refuses names that were not decla
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
@@ -94,13 +95,14 @@ def check(namespace: dict[str, Any], **rules: Rule) -> SimpleNamespace:
 
 
 def _is_parameter(name: str, value: Any) -> bool:
-    """Modules, functions and IPython's own names are not parameters."""
-    return not name.startswith("_") and name not in ("In", "Out") and isinstance(value, bool | int | float | str | list | dict | tuple | None)
+    """Modules, functions, constants and IPython's own names are not parameters."""
+    return not (name.startswith("_") or name.isupper() or name in ("In", "Out")) and isinstance(value, bool | int | float | str | list | dict | tuple | None)
 
 
 def _typed(name: str, value: Any, kind: str) -> Any:
     if kind == "list" and isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
+        # Commas inside of a range, U[1,2), do not separate.
+        return [part.strip() for part in re.split(r",(?![^\[\]]*[)\]])", value) if part.strip()]
     if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     expected = TYPES[kind]

@@ -43,6 +43,11 @@ def test_bad_parameters_are_refused_with_a_sentence(changed, error, sentence):
         check(CELL | changed, **RULES)
 
 
+def test_ranges_may_be_given_as_text():
+    cell = {"__annotations__": {"ranges": list}, "ranges": "U[-2,2), U[1.1,1.2),U[1,2)", "RANGES": [1]}
+    assert check(cell).ranges == ["U[-2,2)", "U[1.1,1.2)", "U[1,2)"]
+
+
 def test_at_least():
     assert at_least(2)("x", 2) == 2
     with pytest.raises(ValueError, match="at least 2"):
