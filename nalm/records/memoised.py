@@ -15,7 +15,7 @@ from nalm.measures import first_solved
 from nalm.records.folders import PUBLISHED, results_folder
 from nalm.records.provenance import provenance
 from nalm.records.store import Store
-from nalm.records.workers import cores, train_ensembles
+from nalm.records.workers import checkpoint_of, cores, train_ensembles
 from nalm.training import Log, Run, check_device
 
 __all__ = ["run_all"]
@@ -60,10 +60,13 @@ def run_all(runs: Sequence[Run], experiment: str, results: str = "", device: str
     store = Store(results_folder(results), experiment)
     sources = [store] if store.rows_file.parent.parent == PUBLISHED else [Store(PUBLISHED, experiment), store]
     known = _known(sources)
-    missing = [run for run in runs if run.key not in known]
-    with _bar(missing, len(runs), progress) as bar:
-        for trained, log in train_ensembles(_ensembles(missing), device, bar.update):
+    # Grouped before the recorded runs are taken out, so that an interrupted sweep finds its ensembles and their checkpoints again.
+    missing = [[run for run in ensemble if run.key not in known] for ensemble in _ensembles(runs)]
+    missing, folder = [ensemble for ensemble in missing if ensemble], store.rows_file.parent
+    with _bar([run for ensemble in missing for run in ensemble], len(runs), progress) as bar:
+        for trained, log in train_ensembles(missing, device, folder, bar.update):
             _record(trained, log, store)
+            checkpoint_of(trained, folder).remove()
             bar.runs += len(trained)
             bar.set_description(f"{bar.runs} of {bar.asked} runs")
     known = _known(sources)

@@ -6,20 +6,23 @@ with two threads (``make bench`` measures it).
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
 import queue
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from pathlib import Path
 
 import torch
 
-from nalm.training import Ensemble, Log, Run, worth_compiling
+from nalm.training import Checkpoint, Ensemble, Log, Run, worth_compiling
 
-__all__ = ["cores", "train_ensembles"]
+__all__ = ["checkpoint_of", "cores", "train_ensembles"]
 
 Progress = Callable[[int], None]
 POLL_SECONDS = 0.5
+CHECKPOINT_SECONDS = 30.0
 
 
 def cores() -> int:
@@ -27,17 +30,29 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def train_ensembles(ensembles: Sequence[list[Run]], device: str, progress: Progress) -> Iterator[tuple[list[Run], Log]]:
-    """Train ensembles and yield each with its log as soon as it is done; ``progress`` is told further run-iterations.
+def checkpoint_of(runs: list[Run], folder: Path) -> Checkpoint:
+    """The checkpoint of an ensemble of these runs, in a folder of results."""
+    name = hashlib.sha256("".join(run.key for run in runs).encode()).hexdigest()[:16]
+    return Checkpoint(folder / ".checkpoints" / f"{name}.pt", CHECKPOINT_SECONDS)
+
+
+def train_ensembles(ensembles: Sequence[list[Run]], device: str, folder: Path, progress: Progress) -> Iterator[tuple[list[Run], Log]]:
+    """Train ensembles and yield each with its log as soon as it is done.
 
     Long CPU trainings run in one process per core, everything else one after another in this process.
+
+    Args:
+        ensembles: lists of runs of equal structure.
+        device: where they are trained.
+        folder: where their checkpoints lie; whoever has recorded a log removes the checkpoint.
+        progress: is told further run-iterations.
     """
     long = [runs for runs in ensembles if device == "cpu" and _is_long(runs[0])]
     if len(long) > 1 and cores() > 1:
-        yield from _in_processes(long, progress)
+        yield from _in_processes(long, folder, progress)
         ensembles = [runs for runs in ensembles if runs not in long]
     for runs in ensembles:
-        yield runs, _train(runs, device, progress)
+        yield runs, _train(runs, device, folder, progress)
 
 
 def _is_long(run: Run) -> bool:
@@ -45,15 +60,15 @@ def _is_long(run: Run) -> bool:
     return worth_compiling(run.recipe.iterations) or (run.model.one_by_one and run.recipe.iterations >= 200)
 
 
-def _train(runs: list[Run], device: str, progress: Progress) -> Log:
-    return Ensemble(runs, device).train(lambda iterations: progress(iterations * len(runs)))
+def _train(runs: list[Run], device: str, folder: Path, progress: Progress) -> Log:
+    return Ensemble(runs, device).train(lambda iterations: progress(iterations * len(runs)), checkpoint_of(runs, folder))
 
 
-def _in_processes(ensembles: Sequence[list[Run]], progress: Progress) -> Iterator[tuple[list[Run], Log]]:
+def _in_processes(ensembles: Sequence[list[Run]], folder: Path, progress: Progress) -> Iterator[tuple[list[Run], Log]]:
     context = multiprocessing.get_context("spawn")
     with context.Manager() as manager, ProcessPoolExecutor(min(cores(), len(ensembles)), mp_context=context) as pool:
         told = manager.Queue()
-        pending = {pool.submit(_train_in_process, runs, told): runs for runs in ensembles}
+        pending = {pool.submit(_train_in_process, runs, folder, told): runs for runs in ensembles}
         try:
             while pending:
                 done, _ = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
@@ -64,9 +79,9 @@ def _in_processes(ensembles: Sequence[list[Run]], progress: Progress) -> Iterato
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _train_in_process(runs: list[Run], told: queue.Queue) -> Log:
+def _train_in_process(runs: list[Run], folder: Path, told: queue.Queue) -> Log:
     torch.set_num_threads(1)
-    return _train(runs, "cpu", told.put)
+    return _train(runs, "cpu", folder, told.put)
 
 
 def _pass_on(told: queue.Queue, progress: Progress) -> None:

@@ -13,6 +13,7 @@ import pytest
 from nalm.models import Stack
 from nalm.records import Store, cost, memoised, run_all
 from nalm.records import folders
+from nalm.records.workers import checkpoint_of
 from nalm.tasks import SingleModuleTask
 from nalm.training import SGD, Adam, Recipe, Run
 
@@ -30,9 +31,9 @@ def trained(monkeypatch):
     """The runs that were trained, in order."""
     seen, train = [], memoised.train_ensembles
 
-    def record(ensembles, device, progress):
+    def record(ensembles, device, folder, progress):
         seen.extend(run for ensemble in ensembles for run in ensemble)
-        return train(ensembles, device, progress)
+        return train(ensembles, device, folder, progress)
 
     monkeypatch.setattr(memoised, "train_ensembles", record)
     return seen
@@ -131,7 +132,7 @@ SWEEP = """
     from nalm.training import Adam, Recipe, Run
 
     task = SingleModuleTask.on("U[1,2)", operation="mul")
-    recipes = [Recipe(iterations=150 + i, optimiser=Adam(lr=1e-2)) for i in range(12)]  # one ensemble each
+    recipes = [Recipe(iterations=60 + i, optimiser=Adam(lr=1e-2)) for i in range(12)]  # one ensemble each
     runs = [Run(task=task, model=Stack.of("NMU", 1), recipe=r, seed=s, threshold=1e-5) for r in recipes for s in range(2)]
     run_all(runs, "demo/killed", results=sys.argv[1])
 """
@@ -151,3 +152,50 @@ def test_a_killed_sweep_keeps_its_rows_and_is_finished_by_the_same_command(tmp_p
     rows = store.read()
     assert len(rows) == 24 and rows["key"].is_unique and rows.head(len(kept)).equals(kept)
     assert "24 of 24 runs" in finished.stderr and "run-iterations/s" in finished.stderr
+
+
+LONG_ENSEMBLE = """
+    import sys
+    from nalm.models import Stack
+    from nalm.records import run_all, workers
+    from nalm.tasks import SingleModuleTask
+    from nalm.training import Adam, Discretisation, Recipe, Run
+
+    workers.CHECKPOINT_SECONDS = 0.0
+    task = SingleModuleTask.on("U[1,2)", operation="div")
+    penalties = (Discretisation(weight=1.0, start=100, end=500),)
+    recipe = Recipe(iterations=800, optimiser=Adam(lr=1e-2), log_interval=20, penalties=penalties, clip_gradient_norm=1.0)
+    run_all([Run(task=task, model=Stack.of("NMRU", 1), recipe=recipe, seed=s, threshold=1e-5) for s in range(3)], "demo/long", results=sys.argv[1])
+"""
+
+
+def test_a_killed_ensemble_goes_on_to_the_same_rows(tmp_path):
+    command = [sys.executable, "-c", textwrap.dedent(LONG_ENSEMBLE)]
+    subprocess.run([*command, str(tmp_path / "whole")], capture_output=True, check=True)
+    whole = Store(tmp_path / "whole", "demo/long").read()
+    folder, kills = tmp_path / "killed", 0
+    while not Store(folder, "demo/long").rows_file.exists():
+        process = subprocess.Popen([*command, str(folder)], stderr=subprocess.DEVNULL)
+        checkpoints = list(folder.rglob("*.pt"))
+        before = checkpoints[0].stat().st_mtime_ns if checkpoints else 0
+        while process.poll() is None and kills < 2:
+            checkpoints = list(folder.rglob("*.pt"))
+            if checkpoints and checkpoints[0].stat().st_mtime_ns > before:
+                process.kill()
+                kills += 1
+                break
+            time.sleep(0.01)
+        process.wait()
+    rows = Store(folder, "demo/long").read()
+    assert kills == 2 and not list(folder.rglob("*.pt"))
+    same = [column for column in whole.columns if column not in ("seconds", "batch")]
+    assert rows[same].equals(whole[same])
+
+
+def test_a_damaged_checkpoint_costs_time_only(tmp_path):
+    whole = ask(runs([0]), tmp_path / "whole")
+    checkpoint = checkpoint_of(runs([0]), tmp_path / "demo")
+    checkpoint.path.parent.mkdir(parents=True)
+    checkpoint.path.write_bytes(b"damaged")
+    rows = ask(runs([0]), tmp_path)
+    assert rows["weights"].equals(whole["weights"]) and not checkpoint.path.exists()
