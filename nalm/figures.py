@@ -350,8 +350,9 @@ def distribution(
         axis = figure.subplots()
         models = list(dict.fromkeys(rows[hue]))
         errors = {model: rows.loc[rows[hue] == model, value].to_numpy(float) for model in models}
-        known = np.concatenate([values[np.isfinite(values) & (values > 0)] for values in errors.values()])
-        low, high = (known.min() / 10, known.max() * 10) if known.size else (1e-3, 1e3)
+        known = np.concatenate([[1.0 if threshold is None else threshold], *errors.values()])
+        known = known[np.isfinite(known) & (known > 0)]
+        low, high = known.min() / 10, known.max() * 10
         for model, values in errors.items():
             finite = np.sort(np.maximum(values[np.isfinite(values)], low))
             share = np.arange(finite.size + 1) / values.size

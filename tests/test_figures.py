@@ -152,6 +152,8 @@ def test_distribution_shows_success_rates():
     assert [(ring.get_xdata()[0], ring.get_ydata()[0]) for ring in rings] == [(1e-5, 0.94)]
     assert axis.get_xscale() == "log" and min(_fonts(figure)) >= 9
     figures.distribution(rows[rows["model"] == "NALU"]).draw_without_rendering()
+    alone = figures.distribution(rows[rows["test_mse"] == 10.0], threshold=1e-5)
+    assert alone.axes[0].get_xlim()[0] < 1e-5 and min(_fonts(alone)) >= 9
     with pytest.raises(ValueError, match="no column of the rows called 'test': did you mean 'test_mse'"):
         figures.distribution(rows, value="test")
 
