@@ -381,7 +381,7 @@ def _solved(rows: pd.DataFrame) -> pd.DataFrame:
 
 # Neural Power Units, Table A2 and Figure 6
 
-_TASKS = {"+": "test_mae_add", "x": "test_mae_mul", "div": "test_mae_div", "sqrt": "test_mae_sqrt"}
+_TASKS = {"+": "test_add", "x": "test_mul", "div": "test_div", "sqrt": "test_sqrt"}
 _SIMPLE_MODELS = ["RealNPU", "NPU", "NMU", "NALU", "iNALU", "Dense"]
 
 

@@ -154,7 +154,7 @@ def test_nau_nmu_table_1_differs_if_twice_as_slow(book):
 
 def _simple(arm="code", scale=1.0, seeds=20):
     table = published.load("npu_values").query("item == 'Table A2'")
-    columns = {"+": "test_mae_add", "x": "test_mae_mul", "div": "test_mae_div", "sqrt": "test_mae_sqrt"}
+    columns = {"+": "test_add", "x": "test_mul", "div": "test_div", "sqrt": "test_sqrt"}
     generator = np.random.default_rng(1)
     for model, part in table.groupby("model"):
         for seed in range(seeds):
@@ -173,8 +173,8 @@ def test_npu_table_a2_and_figure_6_take_the_code_arm(book):
 
 
 def test_npu_figure_6_differs_if_the_best_runs_do_not_order_as_described(book):
-    rows = [row | {"test_mae_mul": 9.0} if row["model"] == "NMU" else row for row in _simple()]
-    rows = [row | {"test_mae_add": None} if row["model"] == "Dense" else row for row in rows]
+    rows = [row | {"test_mul": 9.0} if row["model"] == "NMU" else row for row in _simple()]
+    rows = [row | {"test_add": None} if row["model"] == "Dense" else row for row in rows]
     _record(book, "npu/simple-arithmetic", rows)
     figure = _judge(book, "npu", "Figure 6")
     assert figure["verdict"] == "differs"
