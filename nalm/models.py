@@ -127,7 +127,6 @@ def project_(model: nn.Module) -> None:
 
 @torch.no_grad()
 def sparsity_error(model: nn.Module) -> Tensor:
-    """The largest sparsity error of the model's units; NaN where no unit has one."""
-    errors = torch.stack([unit.sparsity_error() for unit in outermost_units(model)])
-    known = ~errors.isnan()
-    return torch.where(known.any(), torch.where(known, errors, -torch.inf).amax(), torch.nan)
+    """The largest sparsity error of the model's units; NaN for a model without units."""
+    errors = [unit.sparsity_error() for unit in outermost_units(model)]
+    return torch.stack(errors).amax() if errors else next(model.parameters()).new_full((), torch.nan)

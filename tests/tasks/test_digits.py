@@ -91,6 +91,12 @@ def test_the_engine_trains_it_as_an_ordinary_loop():
     np.testing.assert_allclose(log.weights["cell.weight"][1], network.cell.weight.detach().numpy(), atol=1e-5)
 
 
+def test_the_exact_product_is_trained_without_any_unit():
+    recipe = Recipe(iterations=2, optimiser=Adam(lr=1e-3), batch_size=16, log_interval=2)
+    log = Ensemble([Run(task=PRODUCT, model=DigitSequence(cell=None), recipe=recipe, seed=0)]).train()
+    assert np.isnan(log.sparsity_errors).all() and np.isfinite(log.errors["test_5"]).all()
+
+
 def test_a_missing_or_damaged_mnist_folder_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv(MNIST_VARIABLE, str(tmp_path / "nowhere"))
     with pytest.raises(ValueError, match="not a folder"):
