@@ -54,19 +54,25 @@ class StackedModel:
         self._method.train(training)
         return functional_call(self._method, {f"module.{name}": p for name, p in parameters.items()}, (function,))
 
-    def over_runs(self, function: Callable, in_dims: tuple[int | None, ...]) -> Callable:
-        """``function`` of one run, mapped over the first dimension of the arguments whose entry of ``in_dims`` is 0."""
+    def over_runs(self, function: Callable, in_dims: tuple) -> Callable:
+        """``function`` of one run, mapped over the first dimension of the arguments whose entry of ``in_dims`` is 0, as ``vmap`` takes them."""
         if not self.one_by_one:
             return vmap(function, in_dims)
 
         def mapped(*arguments: Any) -> Any:
             def of(run: int) -> list:
-                return [a if d is None else tree_map(lambda t: t[run], a) for a, d in zip(arguments, in_dims, strict=True)]
+                return [_at(a, d, run) for a, d in zip(arguments, in_dims, strict=True)]
 
             results = [function(*of(run)) for run in range(len(tree_leaves(arguments[0])[0]))]
             return tree_map(lambda *tensors: torch.stack(tensors), *results)
 
         return mapped
+
+
+def _at(argument: Any, dims: Any, run: int) -> Any:
+    if isinstance(dims, dict):
+        return {name: _at(argument[name], dims[name], run) for name in argument}
+    return argument if dims is None else tree_map(lambda t: t[run], argument)
 
 
 def per_run(values: Tensor, like: Tensor) -> Tensor:

@@ -31,8 +31,7 @@ class Update:
 
     def __init__(self, model: StackedModel, runs: tuple[Run, ...], device: torch.device) -> None:
         self.model, self.runs, self.task, self.recipe = model, runs, runs[0].task, runs[0].recipe
-        constants = [run.task.constants(run.seed) for run in runs]
-        self.constants = {name: torch.stack([c[name] for c in constants]).to(device) for name in constants[0]}
+        self.constants, self.constant_dims = _stacked([run.task.constants(run.seed) for run in runs], device)
         self.shared = {name: t.to(device) for name, t in self.task.shared().items()}
         self.penalties, self.numbers = _penalties(runs, device)
         self.numbers["recipe"] = {
@@ -62,7 +61,7 @@ class Update:
             if not self.own_stream:
                 noise, noise_dim = noise[0], None
         step = iteration.to(torch.float32)
-        gradient = self.model.over_runs(grad(self._loss), (0, noise_dim, 0, 0, None))
+        gradient = self.model.over_runs(grad(self._loss), (0, noise_dim, self.constant_dims, 0, None))
         gradients = gradient(parameters, noise, constants, numbers, step)
         if self.recipe.clip_gradient_norm is not None:
             gradients = _clipped(gradients, numbers["recipe"]["clip"])
@@ -93,6 +92,13 @@ class Update:
         new = {name: p.clone() for name, p in new.items()}
         self.model.apply(project_, new, training=True)  # constraints act entry by entry, so they take the stacked parameters
         return new, new_state
+
+
+def _stacked(constants: list[Tensors], device: torch.device) -> tuple[Tensors, dict[str, int | None]]:
+    """Constants stacked over runs, and the dimension to map over: none where all runs have the same, so that what depends on it is shared."""
+    stacked = {name: torch.stack([c[name] for c in constants]).to(device) for name in constants[0]}
+    equal = {name: bool((values == values[0]).all()) for name, values in stacked.items()}
+    return {name: v[0] if equal[name] else v for name, v in stacked.items()}, {name: None if equal[name] else 0 for name in stacked}
 
 
 def _penalties(runs: tuple[Run, ...], device: torch.device) -> tuple[list[type], dict[str, Tensors]]:
