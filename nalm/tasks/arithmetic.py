@@ -72,8 +72,8 @@ class OperandTask(Task):
     def batch(self, noise: Tensor, constants: Tensors, shared: Tensors) -> tuple[Tensor, Tensor]:
         x = (constants["low"] + constants["width"] * noise).mT
         operands = constants["operands"]
-        # A matrix product per run costs more than it computes while there are few inputs; with many, mm stays one wide product where x is shared.
-        a, b = torch.mm(x, operands.T).unbind(-1) if self.in_features > 32 else ((x * operand).sum(-1) for operand in operands)
+        # A matrix product per run costs more than it computes while there are few inputs; with many, this order folds into one where x is shared.
+        a, b = torch.matmul(operands, x.mT).unbind(0) if self.in_features > 32 else ((x * operand).sum(-1) for operand in operands)
         return x, OPERATIONS[self.operation](a, b).unsqueeze(-1)
 
     def evaluation(self, seed: int) -> dict[str, EvaluationSet]:

@@ -39,10 +39,10 @@ def weighted_sum(x: Tensor, weight: Tensor) -> Tensor:
             return (x * weight).sum(-1)
         # Examples last: the fused loop then runs over examples, of which there are many, and not over outputs.
         return (x.mT.unsqueeze(-3) * weight.unsqueeze(-1)).sum(-2).mT
-    if x.dim() == 2:
-        # Under vmap, mm keeps a single wide product where x is shared; linear and einsum do not.
-        return torch.mm(x, weight.T)
-    return torch.matmul(x, weight.mT)
+    if x.dim() == 1:
+        return torch.mv(weight, x)
+    # The weight first: under vmap, where x is shared, the stacked weights fold into one wide product, forward and backward.
+    return torch.matmul(weight, x.mT).mT
 
 
 def product(factors: Tensor, dim: int = -1) -> Tensor:
