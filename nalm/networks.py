@@ -75,7 +75,7 @@ class DigitSequenceNetwork(nn.Module):
 
 
 def activation_penalty(cell: nn.Module | None, mean: Tensor) -> Tensor:
-    r"""R_z (nau-nmu paper, Eq. 12 and appendix D.1): draws the mean of inputs that are not selected to the operation's identity.
+    r"""R_z (nau-nmu paper, section 4.2 and appendix D.2): draws the mean of inputs that are not selected to the operation's identity.
 
     Multiplication: :math:`\frac1I\sum_j (1 - W_j)(1 - \bar z_j)^2`; addition: :math:`\frac1I\sum_j (1 - |W_j|)\,\bar z_j^2`.
     """

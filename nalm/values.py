@@ -22,10 +22,10 @@ def nearest(name: object, allowed: Iterable[str]) -> str:
     >>> nearest("NRUU", ["NRU", "NMU"])
     "did you mean 'NRU'? Allowed: 'NRU', 'NMU'."
     """
-    allowed = list(allowed)
-    guesses = difflib.get_close_matches(str(name), allowed, n=1, cutoff=0.5)
-    listed = ", ".join(repr(a) for a in allowed)
-    return f"did you mean {guesses[0]!r}? Allowed: {listed}." if guesses else f"allowed: {listed}."
+    by_text = {str(a): a for a in allowed}
+    guesses = difflib.get_close_matches(str(name), by_text, n=1, cutoff=0.5)
+    listed = ", ".join(repr(a) for a in by_text.values())
+    return f"did you mean {by_text[guesses[0]]!r}? Allowed: {listed}." if guesses else f"allowed: {listed}."
 
 
 def choose(what: str, name: object, allowed: Iterable[str]) -> str:

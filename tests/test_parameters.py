@@ -48,6 +48,12 @@ def test_ranges_may_be_given_as_text():
     assert check(cell).ranges == ["U[-2,2)", "U[1.1,1.2)", "U[1,2)"]
 
 
+def test_choices_need_not_be_text():
+    assert one_of(range(1, 21))("longest", 20) == 20
+    with pytest.raises(ValueError, match="unknown value 30"):
+        one_of(range(1, 21))("longest", 30)
+
+
 def test_at_least():
     assert at_least(2)("x", 2) == 2
     with pytest.raises(ValueError, match="at least 2"):
