@@ -13,7 +13,7 @@ from collections.abc import Callable
 import torch
 
 from nalm.models import Layer, Stack
-from nalm.tasks import SingleModuleTask, SubsetArithmeticTask, UNIFORM_RANGES, Task
+from nalm.tasks import SingleModuleTask, SubsetArithmeticTask, UNIFORM_RANGES
 from nalm.training import L1, Adam, Discretisation, Ensemble, Recipe, Run
 
 __all__ = ["MEASURES", "ensemble_rate", "main", "plain_loop_rate"]

@@ -9,7 +9,7 @@ The rule behind a verdict, the same for every item:
   printed interval. The two agree when the intervals overlap, or when the published number lies in our interval.
 * Where a figure prints no numbers, each comparison that the paper's text draws from it is checked instead.
 * "reproduced": everything agrees. "differs": something does not; "differs, explained" if published/items.csv holds
-  the explanation.
+  an explanation for everything that does not (columns "explanation" and "explains").
 
 Run as a module to write book/results/scoreboard.csv and the README's table, with --check to see whether they are current.
 """
@@ -280,13 +280,14 @@ def _judged(rows: pd.DataFrame, judge: _Judge, item: dict, store: Store) -> dict
         return part
     compared = list(judge.compare(rows))
     agreeing = sum(one.agrees for one in compared)
-    verdict = "reproduced" if agreeing == len(compared) else "differs"
-    if verdict == "differs" and item["explanation"]:
+    differing = [one.what for one in compared if not one.agrees]
+    verdict = "differs" if differing else "reproduced"
+    if differing and set(differing) <= set(str(item["explains"]).split("; ")):
         verdict, part["explanation"] = "differs, explained", item["explanation"]
     return part | {
         "ours": str(compared[0]),
         "agreeing": f"{agreeing} of {len(compared)}",
-        "differing": "; ".join(one.what for one in compared if not one.agrees),
+        "differing": "; ".join(differing),
         "verdict": verdict,
     }
 

@@ -82,11 +82,13 @@ def test_division_figure_3_differs_when_one_rate_does(book, monkeypatch):
     line = _judge(book, "division", "Figure 3")
     assert (line["verdict"], line["agreeing"], line["differing"]) == ("differs", "19 of 20", "NRU on U[1,2)")
     items = published.load("items")
-    explained = items.assign(explanation=np.where(items["item"] == "Figure 3", "The learning rate.", None))
+    explained = items.assign(explanation="The learning rate.", explains="NRU on U[1,2)")
     original = published.load
     monkeypatch.setattr(published, "load", lambda name: explained if name == "items" else original(name))
     line = _judge(book, "division", "Figure 3")
     assert (line["verdict"], line["explanation"]) == ("differs, explained", "The learning rate.")
+    explained["explains"] = "NRU on U[1.1,1.2)"
+    assert _judge(book, "division", "Figure 3")["verdict"] == "differs"  # explained is something else
 
 
 def test_an_explanation_does_not_make_a_reproduced_item_differ(book, monkeypatch):
