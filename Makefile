@@ -1,4 +1,4 @@
-# make book · make test · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make scoreboard · make bench · make clean
+# make book · make test · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make scoreboard · make bench · make clean
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -10,13 +10,14 @@ HTML := _build/html
 PYTEST := $(BIN)/python -m pytest -n $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book live rerun scoreboard bench test test-units test-notebooks test-reruns test-book clean
+.PHONY: help setup book live rerun verify scoreboard bench test test-units test-notebooks test-reruns test-book clean
 
 help:
 	@echo 'make book            build the book into $(HTML)'
 	@echo 'make test            run every test; one part alone: test-units, test-notebooks, test-reruns, test-book'
 	@echo 'make rerun           run a chapter with other parameters: CHAPTER=book/… ARGS="-p seeds 5"'
 	@echo 'make live            build the book and serve it on this machine, PORT=$(PORT)'
+	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 ARGS="…"'
 	@echo 'make scoreboard      write the scoreboard and the table of the README anew from the recorded runs'
 	@echo 'make bench           measure how fast runs are trained on this machine'
 	@echo 'make clean           remove what was built'
@@ -48,6 +49,9 @@ rerun: $(READY)
 	@mkdir -p '_build/rerun/$(dir $(CHAPTER))'
 	$(BIN)/papermill '$(CHAPTER)' '_build/rerun/$(CHAPTER)' --kernel python3 $(ARGS)
 	@echo 'The chapter with these parameters: _build/rerun/$(CHAPTER)'
+
+verify: $(READY)
+	$(BIN)/python -m nalm.records.verify $(if $(ROWS),--rows $(ROWS)) $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(if $(STALE),--stale) $(ARGS)
 
 scoreboard: $(READY)
 	$(BIN)/python -m nalm.scoreboard

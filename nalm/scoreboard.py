@@ -8,6 +8,8 @@ The rule behind a verdict, the same for every item:
   where the paper gives what it takes: a count of runs for a rate (Wilson), a standard error for a mean (Student), a
   printed interval. The two agree when the intervals overlap, or when the published number lies in our interval.
 * Where a figure prints no numbers, each comparison that the paper's text draws from it is checked instead.
+* Its rows are "fresh", or "older than the code they depend on" (see nalm.records.code); that is shown beside the
+  verdict and does not change it.
 * "reproduced": everything agrees. "differs": something does not; "differs, explained" if published/items.csv holds
   an explanation for everything that does not (columns "explanation" and "explains").
 
@@ -28,6 +30,7 @@ import numpy as np
 
 from nalm import measures, published
 from nalm.measures import Interval
+from nalm.records.code import FRESH, OLDER, is_stale
 from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
 from nalm.tables import Table, text
@@ -46,7 +49,7 @@ PAPERS = {
 }
 COLUMNS = [
     "paper", "item", "title", "kind", "metric", "published", "ours", "agreeing", "differing", "seeds", "iterations",
-    "verdict", "explanation", "runs", "run_iterations", "seconds", "device", "chapter", "command",
+    "verdict", "explanation", "runs", "run_iterations", "seconds", "device", "freshness", "chapter", "command",
 ]  # fmt: skip
 _START, _END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
 
@@ -236,7 +239,7 @@ def _cost_in_words(row: dict) -> list[str]:
     minutes = max(1, round(int(row["seconds"]) / 60))
     million = int(row["run_iterations"]) / 1e6
     words = [f"{int(row['runs']):,} runs, {million:,.3g} million iterations", f"{minutes:,} min"]
-    return [html.escape(part) for part in words + ([f"on {row['device']}"] if row["device"] else [])]
+    return [html.escape(part) for part in words + ([f"on {row['device']}"] if row["device"] else []) + [row["freshness"]]]
 
 
 def _counts(title: str, part: pd.DataFrame) -> dict:
@@ -273,6 +276,7 @@ def _judged(rows: pd.DataFrame, judge: _Judge, item: dict, store: Store) -> dict
     sizes = rows.groupby(list(judge.by))["seed"].nunique()
     fewest = int(sizes.min()) if len(sizes) >= int(item["runs"]) // seeds else 0
     part = _cost(rows, store) | {
+        "freshness": OLDER if is_stale(rows, store.sidecar()).any() else FRESH,
         "seeds": f"{fewest} of {seeds}",
         "iterations": f"{longest:,} of {iterations:,}",
     }

@@ -7,13 +7,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from nalm.measures import first_solved
+from nalm.records.code import code_on_disk
 from nalm.records.folders import PUBLISHED, results_folder
 from nalm.records.provenance import provenance
+from nalm.records.row import row_of
 from nalm.records.store import Store
 from nalm.records.workers import checkpoint_of, cores, train_ensembles
 from nalm.training import Log, Run, check_device
@@ -22,8 +22,6 @@ __all__ = ["run_all"]
 
 LARGEST_ENSEMBLE = 256
 """Rows are recorded after each ensemble; more runs at once are hardly faster on a CPU."""
-STORED_WEIGHTS = 200
-"""The selected weights of models up to this many parameters are kept in their row."""
 
 
 def run_all(runs: Sequence[Run], experiment: str, results: str = "", device: str = "cpu", progress: bool = True) -> pd.DataFrame:
@@ -105,51 +103,7 @@ def _bar(missing: list[Run], asked: int, progress: bool) -> tqdm:
 
 
 def _record(runs: list[Run], log: Log, store: Store) -> None:
-    origin = provenance(log) | {"runs": len(runs), "seconds": round(log.seconds, 2)}
+    origin = provenance(log) | {"code": code_on_disk(runs[0]), "runs": len(runs), "seconds": round(log.seconds, 2)}
     batch = hashlib.sha256((json.dumps(origin) + "".join(run.key for run in runs)).encode()).hexdigest()[:8]
-    rows = [_row(run, column, log, store.experiment, batch) for column, run in enumerate(runs)]
+    rows = [row_of(run, column, log, store.experiment, batch) for column, run in enumerate(runs)]
     store.add(rows, {run.configuration_key: run.full_configuration for run in runs}, batch, origin)
-
-
-def _row(run: Run, column: int, log: Log, experiment: str, batch: str) -> dict[str, Any]:
-    selected = log.selected[column]
-    at_selected = {name: float(errors[selected, column]) for name, errors in log.errors.items()}
-    test_mse, threshold = at_selected.pop("test"), run.threshold
-    solved_at = first_solved(log.iterations, log.errors["test"][:, column], threshold) if threshold is not None else np.nan
-    weights = {name: values[column] for name, values in log.weights.items()}
-    return {
-        "key": run.key,
-        "experiment": experiment,
-        "paper": experiment.split("/")[0],
-        "model": "-".join(layer.unit for layer in run.model.layers) if run.model.kind == "Stack" else run.model.kind,
-        "task": run.task.kind,
-        "range": run.task.label(),
-        "seed": run.seed,
-        "stream": run.recipe.stream,
-        "iterations": run.recipe.iterations,
-        "threshold": threshold,
-        # A comparison with NaN is false: a run that diverged has failed.
-        "success": None if threshold is None else test_mse < threshold,
-        "solved_at": solved_at,
-        "sparsity_error": float(log.sparsity_errors[selected, column]),
-        "valid_mse": at_selected.pop("valid"),
-        "test_mse": test_mse,
-        "selected_at": int(log.iterations[selected]),
-        "nan_at": log.nan_at[column],
-        "seconds": round(log.seconds / log.selected.size, 4),
-        "batch": batch,
-        "weights": _weights(weights),
-        **at_selected,
-        **run.labels,
-    }
-
-
-def _weights(weights: dict[str, np.ndarray]) -> str | None:
-    """The weights as JSON with nine significant digits, which restore float32 exactly."""
-    if sum(values.size for values in weights.values()) > STORED_WEIGHTS:
-        return None
-    return json.dumps({name: _digits(values.tolist()) for name, values in weights.items()}, separators=(",", ":"))
-
-
-def _digits(values: Any) -> Any:
-    return [_digits(v) for v in values] if isinstance(values, list) else float(f"{values:.9g}")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+from nalm.records.code import code
 from nalm.training import Checkpoint, Ensemble, Log, Run, worth_compiling
 
 __all__ = ["checkpoint_of", "cores", "train_ensembles"]
@@ -31,8 +32,8 @@ def cores() -> int:
 
 
 def checkpoint_of(runs: list[Run], folder: Path) -> Checkpoint:
-    """The checkpoint of an ensemble of these runs, in a folder of results."""
-    name = hashlib.sha256("".join(run.key for run in runs).encode()).hexdigest()[:16]
+    """The checkpoint of an ensemble of these runs, in a folder of results; training goes on only with the code that it began with."""
+    name = hashlib.sha256("".join([code(runs[0]), *(run.key for run in runs)]).encode()).hexdigest()[:16]
     return Checkpoint(folder / ".checkpoints" / f"{name}.pt", CHECKPOINT_SECONDS)
 
 

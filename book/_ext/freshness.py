@@ -1,0 +1,46 @@
+"""Say whether rows are as new as the code they depend on: a role for one experiment, a directive that lists all.
+
+``{freshness}`division/no-redundancy``` is "fresh" or "older than the code it depends on". Both are answered when the book is built, so that no page
+says what was true when it was written.
+"""
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+from nalm.records import experiments, freshness
+
+
+def always_read(env: BuildEnvironment) -> None:
+    """Have the page that is being read read again in each build."""
+    env.says_freshness = getattr(env, "says_freshness", set()) | {env.docname}
+
+
+class FreshnessRole(SphinxRole):
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        always_read(self.env)
+        try:
+            return [nodes.Text(freshness(self.text))], []
+        except ValueError as error:
+            return [], [self.inliner.reporter.error(str(error), line=self.lineno)]
+
+
+class FreshnessList(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        always_read(self.env)
+        items = nodes.bullet_list()
+        for name in experiments():
+            items += nodes.list_item("", nodes.paragraph("", "", nodes.literal(text=name), nodes.Text(f": {freshness(name)}")))
+        return [items]
+
+
+def outdated(app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]) -> set[str]:
+    return getattr(env, "says_freshness", set()) - removed
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.add_role("freshness", FreshnessRole())
+    app.add_directive("freshness-of-all", FreshnessList)
+    app.connect("env-get-outdated", outdated)
+    return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

@@ -1,0 +1,146 @@
+"""The code that a run's result depends on, as a hash: rows know whether they are older than it.
+
+A run depends on all of :mod:`nalm.training`, on the descriptions of models and values, on how a row is made, and on the files of its own task, units
+and networks with everything they import. What is hashed is the syntax tree, without comments, docstrings and layout.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import pandas as pd
+import torch
+
+from nalm.records.folders import PUBLISHED
+from nalm.records.store import Store
+from nalm.training import Run
+
+__all__ = ["FRESH", "OLDER", "code", "code_on_disk", "freshness", "is_stale", "modules"]
+
+FRESH: Literal["fresh"] = "fresh"
+OLDER: Literal["older than the code it depends on"] = "older than the code it depends on"
+
+PACKAGE = Path(__file__).resolve().parents[1]
+ALWAYS = ("nalm.models", "nalm.values", "nalm.records.row")
+ALWAYS_PACKAGE = "nalm.training."
+FUNCTIONS = {"nalm.measures": "first_solved"}
+"""Of a module that is mostly about something else, the one function that rows depend on."""
+
+
+def _sources() -> dict[str, str]:
+    def name(file: Path) -> str:
+        return ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+    return {name(file): file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py")}
+
+
+LOADED = _sources()
+"""The library's source as it was when this process started; a file that is edited later is not what this process runs."""
+
+
+def code(run: Run, sources: dict[str, str] | None = None) -> str:
+    """Twelve hexadecimal digits that identify the code a run's result depends on.
+
+    >>> from nalm.models import Stack
+    >>> from nalm.tasks import TenParameterTask
+    >>> from nalm.training import Adam, Recipe
+    >>> recipe = Recipe(iterations=10, optimiser=Adam(lr=1e-3))
+    >>> runs = [Run(task=TenParameterTask(), model=Stack.of("NAU", 2, unit, 1), recipe=recipe, seed=0) for unit in ("NMU", "NAC")]
+    >>> len(code(runs[0])), code(runs[0]) == code(runs[1])
+    (12, False)
+    """
+    sources = LOADED if sources is None else sources
+    texts = {name: _syntax(sources[name], FUNCTIONS.get(name)) for name in modules(run)}
+    return hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def code_on_disk(run: Run) -> str | None:
+    """The code of a run, to be recorded with its row; ``None``, unknown, if the files are no longer those that this process started with."""
+    now = code(run)
+    return now if all(LOADED[name] == text for name, text in _sources().items() if name in modules(run)) else None
+
+
+def modules(run: Run) -> list[str]:
+    """The modules of the library that a run's result depends on."""
+    with torch.device("meta"):  # only to see which classes there are; nothing is drawn or allocated
+        parts = run.model.build(run.task.in_features).modules()
+    owners = {type(part).__module__ for part in parts} | {type(run.task).__module__}
+    found: set[str] = set()
+    waiting = {name for name in owners if name in LOADED}
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        waiting |= set(_imported(LOADED[name])) - found
+    return sorted(found.union(ALWAYS, FUNCTIONS, (name for name in LOADED if name.startswith(ALWAYS_PACKAGE))))
+
+
+def is_stale(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:
+    """Whether each of the rows is older than the code it depends on; so is a row of which the code is not known."""
+    current: dict[str, str | None] = {}
+    for key in rows["key"].str.rpartition("-")[0].unique():
+        current[key] = _code_of_configuration(sidecar["configurations"].get(key))
+    recorded = rows["batch"].map(lambda batch: sidecar["batches"].get(batch, {}).get("code"))
+    now = rows["key"].str.rpartition("-")[0].map(current)
+    return recorded.isna() | now.isna() | (recorded != now)
+
+
+def freshness(experiment: str, folder: str | Path = PUBLISHED) -> Literal["fresh", "older than the code it depends on"]:
+    """Whether the recorded rows of an experiment were all made with the code as it is now.
+
+    Args:
+        experiment: ``"<paper>/<name>"``.
+        folder: the folder of results; the published ones if not given.
+
+    Raises:
+        ValueError: an experiment without rows.
+    """
+    store = Store(folder, experiment)
+    rows = store.read()
+    if rows.empty:
+        raise ValueError(f"There are no rows of {experiment!r} in {folder}.")
+    return OLDER if is_stale(rows, store.sidecar()).any() else FRESH
+
+
+def _code_of_configuration(configuration: dict[str, Any] | None) -> str | None:
+    try:
+        return code(Run.from_json(json.dumps(configuration | {"seed": 0})))
+    except (TypeError, ValueError):  # there is none, or the library has no such run any more
+        return None
+
+
+@cache
+def _syntax(source: str, function: str | None) -> Any:
+    tree = ast.parse(source)
+    if function is not None:
+        tree = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    return _canonical(tree)
+
+
+def _canonical(node: Any) -> Any:
+    """A syntax tree as nested lists, the same in all versions of Python: without what is empty, and without text that stands by itself."""
+    if isinstance(node, list):
+        return [_canonical(n) for n in node if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant) and isinstance(n.value.value, str))]
+    if isinstance(node, ast.AST):
+        fields = ((name, _canonical(value)) for name, value in ast.iter_fields(node) if value is not None)
+        return [type(node).__name__, *([name, value] for name, value in fields if value != [])]
+    return repr(node)
+
+
+def _imported(source: str) -> Iterator[str]:
+    """The modules of the library that a module imports; of a name that a package passes on, the module that defines it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "") in LOADED:
+            for alias in node.names:
+                part = getattr(importlib.import_module(node.module), alias.name)
+                owner = part.__name__ if isinstance(part, ModuleType) else getattr(part, "__module__", None)
+                yield owner if owner in LOADED else node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in LOADED)

@@ -1,0 +1,266 @@
+"""Verification: published rows are drawn at random, trained again from what is stored, and compared.
+
+A run's arithmetic does not depend on its companions or the number of threads, so on one kind of processor a run that is compiled again gives the same
+bits. Another kind of processor, another version of torch, or eager in place of compiled training rounds differently, and training amplifies that.
+:class:`Tolerances` states what is accepted, with what was measured.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import secrets
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from nalm.records.code import FRESH, OLDER, is_stale
+from nalm.records.comparison import Tolerances, differences
+from nalm.records.folders import LOCAL, PUBLISHED
+from nalm.records.provenance import provenance
+from nalm.records.row import row_of
+from nalm.records.store import Store
+from nalm.records.workers import train_ensembles
+from nalm.training import Run, check_device
+from nalm.values import choose
+
+__all__ = ["RECEIPTS", "CheckedRow", "Verification", "experiments", "verify_rows"]
+
+RECEIPTS = LOCAL.parent / "receipts"
+"""The folder of receipts, where no other path is given."""
+
+SHOWN = ("success", "solved_at", "selected_at", "nan_at", "valid_mse", "test_mse", "sparsity_error")
+"""Columns of results that a receipt holds besides the weights."""
+
+
+@dataclass(frozen=True)
+class CheckedRow:
+    """One row that was trained again.
+
+    Args:
+        experiment, key: where the row is.
+        name: what it is: model, range and seed.
+        freshness: ``"fresh"`` or ``"older than the code it depends on"``.
+        differences: one phrase for each difference beyond the tolerances; empty if there is none.
+        recorded, retrained: the compared values; ``retrained`` is empty if no run could be made of what is stored.
+        ensemble: which of the verification's ensembles it was trained in.
+    """
+
+    experiment: str
+    key: str
+    name: str
+    freshness: str
+    differences: tuple[str, ...]
+    recorded: dict[str, Any]
+    retrained: dict[str, Any]
+    ensemble: int | None = None
+
+    @property
+    def passed(self) -> bool:
+        return not self.differences
+
+    def __str__(self) -> str:
+        verdict = "PASS" if self.passed else "FAIL"
+        return f"{verdict} {self.experiment}: {self.name} ({self.key})" + "".join(f"\n     {difference}" for difference in self.differences)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The outcome of :func:`verify_rows`; ``print`` shows it, :meth:`write` writes its receipt."""
+
+    rows: tuple[CheckedRow, ...]
+    candidates: int
+    seed: int
+    experiments: tuple[str, ...]
+    tolerances: Tolerances
+    ensembles: tuple[dict[str, Any], ...]
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        return all(row.passed for row in self.rows)
+
+    def __str__(self) -> str:
+        good = sum(row.passed for row in self.rows)
+        lines = [f"Sample {self.seed}: {len(self.rows)} of {self.candidates} rows", *map(str, self.rows)]
+        return "\n".join([*lines, f"{'PASS' if self.passed else 'FAIL'}: {good} of {len(self.rows)} rows are confirmed."])
+
+    def receipt(self) -> dict[str, Any]:
+        """Everything that was done and found, as it is written to JSON."""
+        return _without_nan(
+            {
+                "verdict": "PASS" if self.passed else "FAIL",
+                "date": datetime.now(UTC).isoformat(timespec="seconds"),
+                "sample": {"seed": self.seed, "rows": len(self.rows), "of": self.candidates, "experiments": list(self.experiments)},
+                "tolerances": asdict(self.tolerances),
+                "seconds": round(self.seconds, 2),
+                "ensembles": list(self.ensembles),
+                "rows": [{"verdict": "PASS" if row.passed else "FAIL"} | asdict(row) for row in self.rows],
+            }
+        )
+
+    def write(self, path: str | Path = "") -> Path:
+        """Write the receipt and return its path; with an empty path into :data:`RECEIPTS`, under a new name."""
+        name = f"{datetime.now(UTC).strftime('%Y-%m-%d-%H%M%S')}-{self.seed}.json"
+        path = Path(path).expanduser() if str(path) else RECEIPTS / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(self.receipt(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        return path
+
+
+def experiments(folder: str | Path = PUBLISHED) -> list[str]:
+    """The names of the experiments that have rows in a folder of results."""
+    return sorted(file.relative_to(folder).with_suffix("").as_posix() for file in Path(folder).glob("*/*.csv"))
+
+
+def verify_rows(
+    rows: int = 5,
+    experiment: str | Sequence[str] = (),
+    seed: int | None = None,
+    iterations: int | None = None,
+    stale_first: bool = False,
+    device: str = "cpu",
+    folder: str | Path = PUBLISHED,
+    tolerances: Tolerances = Tolerances(),
+    progress: bool = True,
+) -> Verification:
+    """Draw rows at random, train them again from their stored configuration and seed, and compare.
+
+    Args:
+        rows: how many; all there are if fewer.
+        experiment: one name, or some, to draw from; all if empty.
+        seed: of the sample; a fresh one if not given.
+        iterations: draw only from the rows that were trained for at most so many updates.
+        stale_first: draw rows that are older than the code they depend on before all others.
+        device: where they are trained.
+        folder: the folder of results; the published ones if not given.
+        tolerances: what may differ.
+        progress: show a progress bar.
+
+    Raises:
+        ValueError: an experiment that is not there, fewer than one row, a device that is not there, or no rows to draw from.
+    """
+    if rows < 1:
+        raise ValueError(f"The number of rows to verify is {rows}, but must be at least 1.")
+    check_device(device)
+    known = experiments(folder)
+    if not known:
+        raise ValueError(f"There are no rows to verify: {folder} holds no results.")
+    asked = [experiment] if isinstance(experiment, str) and experiment else list(experiment)
+    chosen = sorted({choose("experiment", name, known) for name in asked}) or known
+    stores = {name: Store(folder, name) for name in chosen}
+    sidecars = {name: store.sidecar() for name, store in stores.items()}
+    candidates = [candidate for name, store in stores.items() for candidate in _candidates(store.read(), sidecars[name])]
+    candidates = [row for row in candidates if iterations is None or row["iterations"] <= iterations]
+    if not candidates:
+        limit = "" if iterations is None else f" of at most {iterations} iterations"
+        raise ValueError(f"There are no rows{limit} to verify in {', '.join(chosen)}.")
+    seed = secrets.randbelow(2**32) if seed is None else seed
+    sample = _draw(candidates, rows, seed, stale_first)
+    checked, ensembles, seconds = _check(sample, sidecars, device, tolerances, progress)
+    return Verification(tuple(checked), len(candidates), seed, tuple(chosen), tolerances, tuple(ensembles), seconds)
+
+
+def _candidates(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[dict[str, Any]]:
+    if rows.empty:
+        return []
+    configuration = rows["key"].str.rpartition("-")[0]
+    named = {column: rows.groupby(configuration)[column].transform(lambda values: values.mode()[0]) for column in ("model", "range")}
+    others = {f"{column} of its configuration": values for column, values in named.items()}
+    return rows.assign(stale=is_stale(rows, sidecar), **others).to_dict("records")
+
+
+def _draw(candidates: list[dict[str, Any]], number: int, seed: int, stale_first: bool) -> list[dict[str, Any]]:
+    """A sample without replacement; it depends on the rows and the seed, not on the order in which rows were recorded."""
+    order = sorted(candidates, key=lambda row: (row["experiment"], row["key"]))
+    random.Random(seed).shuffle(order)
+    if stale_first:
+        order.sort(key=lambda row: not row["stale"])
+    return order[:number]
+
+
+def _check(sample: list[dict], sidecars: dict[str, dict], device: str, tolerances: Tolerances, progress: bool) -> tuple[list, list, float]:
+    runs: dict[int, Run] = {}
+    problems: dict[int, str] = {}
+    for index, row in enumerate(sample):
+        try:
+            runs[index] = _rebuilt(row, sidecars[row["experiment"]])
+        except ValueError as error:
+            problems[index] = str(error)
+    retrained, ensembles, seconds = _retrain(runs, sample, device, progress)
+    return [_compared(row, problems.get(i), *retrained.get(i, (None, None, None)), tolerances) for i, row in enumerate(sample)], ensembles, seconds
+
+
+def _rebuilt(row: dict[str, Any], sidecar: dict[str, Any]) -> Run:
+    """The run of a row, from the stored configuration and the seed in its key; a ``ValueError`` if that is not the run with this key."""
+    configuration_key, _, seed = row["key"].rpartition("-")
+    configuration = sidecar["configurations"].get(configuration_key)
+    if configuration is None:
+        raise ValueError("its configuration is not stored")
+    try:
+        run = Run.from_json(json.dumps(configuration | {"seed": int(seed)}))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"its stored configuration is not that of a run: {error}") from None
+    if run.key != row["key"]:
+        raise ValueError(f"its stored configuration is that of another run, {run.key}")
+    return run
+
+
+def _retrain(runs: dict[int, Run], sample: list[dict], device: str, progress: bool) -> tuple[dict[int, tuple], list[dict], float]:
+    """Index of a sampled row -> its run, its new row and its ensemble; and the provenance of the ensembles."""
+    groups: dict[tuple, list[int]] = {}
+    for index, run in runs.items():
+        groups.setdefault(run.structure(), []).append(index)
+    # A run may have been published by several experiments; in an ensemble it comes once.
+    indices = {runs[group[0]].structure(): {runs[i].key: i for i in group} for group in groups.values()}
+    found, ensembles, seconds = {}, [], 0.0
+    total = sum(runs[i].recipe.iterations for members in indices.values() for i in members.values())
+    with tempfile.TemporaryDirectory() as scratch, tqdm(total=total, unit=" run-iterations", unit_scale=True, disable=not progress) as bar:
+        asked = [[runs[i] for i in members.values()] for members in indices.values()]
+        for trained, log in train_ensembles(asked, device, Path(scratch), bar.update):
+            columns = {run.key: column for column, run in enumerate(trained)}
+            for index in groups[trained[0].structure()]:
+                row = row_of(runs[index], columns[runs[index].key], log, sample[index]["experiment"], "")
+                found[index] = (runs[index], row, len(ensembles))
+            ensembles.append(provenance(log) | {"runs": len(trained), "seconds": round(log.seconds, 2)})
+            seconds += log.seconds
+    return found, ensembles, seconds
+
+
+def _compared(row: dict, problem: str | None, run: Run | None, new: dict | None, ensemble: int | None, tolerances: Tolerances) -> CheckedRow:
+    name = f"{row['model']} on {row['range']}, seed {row['seed']}"
+    found = [problem or ""] if run is None or new is None else differences(row, new, run, tolerances)
+    return CheckedRow(
+        experiment=row["experiment"],
+        key=row["key"],
+        name=name,
+        freshness=OLDER if row["stale"] else FRESH,
+        differences=tuple(found),
+        recorded=_results(row),
+        retrained=_results(new) if new else {},
+        ensemble=ensemble,
+    )
+
+
+def _results(row: dict[str, Any]) -> dict[str, Any]:
+    weights = row["weights"] if isinstance(row["weights"], str) else None
+    return {name: row[name] for name in SHOWN} | {"weights": weights}
+
+
+def _without_nan(value: Any) -> Any:
+    """The value with what JSON has no number for replaced: NaN by null."""
+    if isinstance(value, dict):
+        return {name: _without_nan(v) for name, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,50 @@
+"""Verify published rows from the command line: ``python -m nalm.records.verify``, or ``make verify``.
+
+The exit code is 0 if all rows are confirmed, 1 if one is not, and 2 if what was asked for makes no sense.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from nalm.records.folders import PUBLISHED
+from nalm.records.verification import verify_rows
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m nalm.records.verify", description="Train published rows again and compare.")
+    parser.add_argument("--rows", type=int, default=5, help="how many rows are drawn (5)")
+    parser.add_argument("--experiment", action="append", default=[], help="draw from this experiment, e.g. division/no-redundancy; may be repeated")
+    parser.add_argument("--seed", type=int, help="of the sample; a fresh one if not given")
+    parser.add_argument("--iterations", type=int, help="draw only rows that were trained for at most so many updates")
+    parser.add_argument("--stale", action="store_true", help="draw rows that are older than the code they depend on first")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--folder", type=Path, default=PUBLISHED, help="folder of results; the published ones if not given")
+    parser.add_argument("--receipt", default="", help="where the receipt is written; your own data folder if not given")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    options = parser.parse_args(arguments)
+    try:
+        outcome = verify_rows(
+            rows=options.rows,
+            experiment=options.experiment,
+            seed=options.seed,
+            iterations=options.iterations,
+            stale_first=options.stale,
+            device=options.device,
+            folder=options.folder,
+            progress=not options.quiet,
+        )
+        print(outcome)
+        print(f"Receipt: {outcome.write(options.receipt)}")
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0 if outcome.passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

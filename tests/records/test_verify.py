@@ -1,0 +1,209 @@
+"""Verification confirms rows that are right and no others."""
+
+import json
+import random
+
+import pandas as pd
+import pytest
+
+from nalm.models import Stack
+from nalm.records import PUBLISHED, Store, experiments, run_all, verify_rows
+from nalm.records import verify
+from nalm.tasks import SingleModuleTask
+from nalm.training import Adam, Recipe, Run
+
+EXPERIMENT = "demo/verified"
+OTHER = "demo/other"
+
+
+def runs(unit, seeds, range_="U[1,2)"):
+    task = SingleModuleTask.on(range_, operation="mul")
+    recipe = Recipe(iterations=300, optimiser=Adam(lr=1e-1), log_interval=10)
+    return [Run(task=task, model=Stack.of(unit, 1), recipe=recipe, seed=s, threshold=1e-5, labels={"arm": unit}) for s in seeds]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recorded")
+    run_all(runs("NMU", range(4)) + runs("NMU", range(3), "U[-2,2)") + runs("NRU", range(3)), EXPERIMENT, str(folder), progress=False)
+    run_all(runs("NAC", range(2)), OTHER, str(folder), progress=False)
+    return folder
+
+
+@pytest.fixture
+def store(recorded, tmp_path):
+    """A copy of the recorded rows, to be changed."""
+    for name in (EXPERIMENT, OTHER):
+        source, target = Store(recorded, name), Store(tmp_path, name)
+        target.rows_file.parent.mkdir(exist_ok=True)
+        target.rows_file.write_bytes(source.rows_file.read_bytes())
+        target.sidecar_file.write_bytes(source.sidecar_file.read_bytes())
+    return Store(tmp_path, EXPERIMENT)
+
+
+def check(folder, rows=100, experiment=EXPERIMENT, **options):
+    return verify_rows(rows, experiment, folder=folder, progress=False, **options)
+
+
+def change(store, column, value):
+    """Change one cell of the first row, which is a solved NMU; return its key."""
+    rows = store.read().astype(object)
+    assert rows["success"][0]
+    rows.loc[0, column] = value(rows.loc[0, column]) if callable(value) else value
+    rows.to_csv(store.rows_file, index=False, lineterminator="\n")
+    return rows.loc[0, "key"]
+
+
+def failed(outcome):
+    return {row.key: row.differences for row in outcome.rows if not row.passed}
+
+
+def test_right_rows_are_confirmed(recorded):
+    outcome = check(recorded, experiment="")
+    assert outcome.passed and len(outcome.rows) == outcome.candidates == 12 and len(outcome.ensembles) == 3
+    assert all(row.freshness == "fresh" for row in outcome.rows)
+    assert str(outcome).splitlines()[-1] == "PASS: 12 of 12 rows are confirmed."
+
+
+def test_a_row_alone_is_confirmed_as_well(recorded):
+    assert check(recorded, rows=1).passed
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "phrase"),
+    [
+        ("weights", lambda text: text.replace("[[", "[[0.9,").replace(",0.9", "", 1), "weights"),
+        ("weights", lambda text: json.dumps({name: [[w + 0.01 for w in row] for row in v] for name, v in json.loads(text).items()}), "weights differ"),
+        ("weights", '{"0.weight":[[1.0]]}', "not those of its model"),
+        ("weights", '{"other":[[1.0,1.0]]}', "not those of its model"),
+        ("weights", "nonsense", "not those of its model"),
+        ("weights", None, "not those of its model"),
+        ("solved_at", lambda at: at + 20, "solved_at is recorded as"),
+        ("solved_at", None, "solved_at is recorded as"),
+        ("success", False, "success is recorded as False, retrained True"),
+        ("success", None, "success is recorded as"),
+        ("seed", 17, "seed is recorded as 17"),
+        ("iterations", 3000, "iterations is recorded as 3000"),
+        ("threshold", 1.0, "threshold is recorded as 1.0"),
+        ("stream", "common", "stream is recorded as common"),
+        ("model", "NAC", "model is recorded as NAC, other rows"),
+        ("range", "U[-2,2)", "range is recorded as"),
+        ("test_mse", 0.5, "test_mse is recorded as"),
+    ],
+)
+def test_a_changed_row_is_not_confirmed(store, column, value, phrase):
+    key = change(store, column, value)
+    outcome = check(store.rows_file.parents[1])
+    assert not outcome.passed and set(failed(outcome)) == {key}
+    assert phrase in " ".join(failed(outcome)[key])
+    assert str(outcome).splitlines()[-1] == "FAIL: 9 of 10 rows are confirmed."
+    assert f"FAIL {EXPERIMENT}: " in str(outcome)
+
+
+@pytest.mark.parametrize(
+    ("replace", "phrase"),
+    [
+        (lambda own, other: None, "its configuration is not stored"),
+        (lambda own, other: other, "is that of another run"),
+        (lambda own, other: own | {"threshold": 1e-4}, "is that of another run"),
+        (lambda own, other: own | {"recipe": own["recipe"] | {"optimiser": {"kind": "Adam", "lr": 0.2}}}, "is that of another run"),
+        (lambda own, other: own | {"recipe": {}}, "is not that of a run"),
+        (lambda own, other: "text", "is not that of a run"),
+    ],
+)
+def test_a_foreign_configuration_is_not_confirmed(store, replace, phrase):
+    sidecar = store.sidecar()
+    own = store.read()["key"][0].rpartition("-")[0]
+    other = next(key for key in sidecar["configurations"] if key != own)
+    replacement = replace(sidecar["configurations"][own], sidecar["configurations"][other])
+    sidecar["configurations"] |= {own: replacement}
+    store.sidecar_file.write_text(json.dumps({**sidecar, "configurations": {k: v for k, v in sidecar["configurations"].items() if v is not None}}))
+    outcome = check(store.rows_file.parents[1])
+    assert {key.rpartition("-")[0] for key in failed(outcome)} == {own}
+    assert all(phrase in differences[0] for differences in failed(outcome).values())
+
+
+def test_the_sample_is_fresh_each_time_and_follows_its_seed(recorded, store):
+    keys = [{row.key for row in check(recorded, rows=3).rows} for _ in range(4)]
+    assert all(len(drawn) == 3 for drawn in keys) and len({frozenset(drawn) for drawn in keys}) > 1
+    first = check(recorded, rows=3, seed=7)
+    store.read().iloc[::-1].to_csv(store.rows_file, index=False, lineterminator="\n")
+    assert [row.key for row in check(store.rows_file.parents[1], rows=3, seed=7).rows] == [row.key for row in first.rows]
+    assert first.seed == 7
+
+
+def test_stale_rows_are_drawn_first(store):
+    sidecar = store.sidecar()
+    rows = store.read()
+    batch = rows["batch"].iloc[-1]
+    sidecar["batches"][batch]["code"] = "older"
+    store.sidecar_file.write_text(json.dumps(sidecar))
+    stale = set(rows.loc[rows["batch"] == batch, "key"])
+    outcome = check(store.rows_file.parents[1], rows=len(stale), stale_first=True)
+    assert {row.key for row in outcome.rows} == stale
+    assert {row.freshness for row in outcome.rows} == {"older than the code it depends on"}
+    assert outcome.passed
+
+
+def test_only_short_runs_are_drawn_if_so_asked(recorded):
+    with pytest.raises(ValueError, match="no rows of at most 299 iterations to verify in demo/verified"):
+        check(recorded, iterations=299)
+    assert len(check(recorded, rows=1, iterations=300).rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"rows": 0}, "number of rows to verify is 0, but must be at least 1"),
+        ({"experiment": "demo/verifed"}, "Unknown experiment 'demo/verifed': did you mean 'demo/verified'"),
+        ({"experiment": ["demo/other", "x"]}, "Unknown experiment 'x': allowed: 'demo/other', 'demo/verified'"),
+        ({"device": "cuda:99"}, "Device 'cuda:99' is not there"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence(recorded, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        check(recorded, **options)
+
+
+def test_a_folder_without_rows_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="There are no rows to verify"):
+        check(tmp_path, experiment="")
+
+
+def test_the_receipt_holds_what_was_done_and_found(store, tmp_path):
+    key = change(store, "success", False)
+    outcome = check(store.rows_file.parents[1], seed=3)
+    receipt = json.loads(outcome.write(tmp_path / "own" / "receipt.json").read_text())
+    assert receipt["verdict"] == "FAIL" and receipt["sample"] == {"seed": 3, "rows": 10, "of": 10, "experiments": [EXPERIMENT]}
+    assert receipt["tolerances"]["solved_at"] == 1 and receipt["date"] and receipt["seconds"] > 0
+    assert len(receipt["ensembles"]) == 2 and sum(ensemble["runs"] for ensemble in receipt["ensembles"]) == 10
+    assert all(ensemble["versions"]["torch"] and ensemble["device"] and ensemble["threads"] >= 1 for ensemble in receipt["ensembles"])
+    rows = {row["key"]: row for row in receipt["rows"]}
+    assert {row["verdict"] for other, row in rows.items() if other != key} == {"PASS"}
+    assert rows[key]["verdict"] == "FAIL" and "success is recorded as" in rows[key]["differences"][0]
+    assert rows[key]["recorded"]["success"] is False and rows[key]["retrained"]["success"] is True
+    assert rows[key]["recorded"]["weights"] == rows[key]["retrained"]["weights"]
+
+
+def test_from_the_command_line(recorded, store, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("nalm.records.verification.RECEIPTS", tmp_path / "receipts")
+    common = ["--quiet", "--experiment", EXPERIMENT]
+    assert verify.main([*common, "--folder", str(recorded), "--rows", "3", "--seed", "5", "--stale"]) == 0
+    said = capsys.readouterr().out
+    (receipt,) = (tmp_path / "receipts").iterdir()
+    assert said.startswith("Sample 5: 3 of 10 rows\nPASS ") and said.endswith(f"Receipt: {receipt}\n")
+    change(store, "solved_at", 200)
+    assert verify.main([*common, "--folder", str(store.rows_file.parents[1]), "--rows", "99", "--receipt", str(tmp_path / "r.json")]) == 1
+    assert json.loads((tmp_path / "r.json").read_text())["verdict"] == "FAIL"
+    assert verify.main(["--rows", "0"]) == 2
+    assert capsys.readouterr().err == "The number of rows to verify is 0, but must be at least 1.\n"
+
+
+def test_a_fresh_sample_of_the_published_rows_is_confirmed():
+    name = random.SystemRandom().choice([name for name in experiments() if _short(name)])
+    outcome = verify_rows(1, name, iterations=50_000, progress=False)
+    assert outcome.passed, outcome
+
+
+def _short(name):
+    return (pd.read_csv(PUBLISHED / f"{name}.csv", usecols=["iterations"])["iterations"] <= 50_000).any()
