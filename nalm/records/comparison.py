@@ -1,9 +1,27 @@
-"""A recorded row beside a retrained one: what may differ, and what does."""
+"""A recorded row beside a retrained one: what may differ, and what does.
+
+On one kind of processor, a compiled run gives the same bits whichever runs train beside it and on any number of threads. Another processor, another
+version of torch or of the compiler, or eager in place of compiled training rounds differently. Most runs forget that; some amplify it, such as a Real
+NPU that drifts along a valley in which weight and gate make up for each other. So the run itself is asked: *twins*, the same run with a learning rate
+that differs by a few units in its last place, are trained beside it, and a difference is accepted up to a multiple of theirs.
+
+Measured on rows recorded with AVX-512, drawn at random and trained again:
+
+* with AVX-512 and other companions (24 of 225 runs, 8 of 20): 160 of 160 rows of division and simple arithmetic the same to the last bit;
+* with AVX2: of 144 rows of division, all have the same success. The weights of NRU, NMRU and the repaired Real NPU agree to 1e-6, those of the
+  baseline Real NPU to 0.12, solved_at to 14 of 50 log intervals. With four twins and 10 times their spread all 108 rows of NRU and Real NPU are
+  accepted; 4 times would do.
+* without vector instructions, the harshest case: likewise, weights to 0.14, and 2 of 36 rows of the baseline Real NPU would be refused, for a jump
+  that none of four twins makes. There are eight now; a refusal of such a row on unusual hardware is still possible.
+* a NALU trained with RMSProp is chaotic: its weights differ by 13 and its errors by a factor of 20, among its twins as well. Such a row confirms
+  that the run is of this kind, not its digits.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,72 +30,88 @@ import pandas as pd
 
 from nalm.training import Run
 
-__all__ = ["Tolerances", "differences"]
+__all__ = ["Tolerances", "differences", "twins"]
 
 FROM_CONFIGURATION = ("paper", "task", "seed", "stream", "iterations", "threshold")
 """Columns that follow from a run's configuration alone and must be as recorded."""
+UNITS_IN_THE_LAST_PLACE = (1, -1, 2, -2, 3, -3, 4, -4)
+"""By how much the learning rates of the twins differ."""
 
 
 @dataclass(frozen=True)
 class Tolerances:
-    """What may differ between a recorded row and its retraining."""
+    """What may differ between a recorded row and its run, trained again. Success may differ only if it does among the twins.
+
+    Args:
+        solved_at: log intervals.
+        weights: largest difference of a weight, relative for weights above 1.
+        errors: decades of the validation and test error.
+        floor: errors below it are rounding noise, and equal.
+        spread: a difference is accepted as well up to this multiple of the largest one between the run and its twins.
+    """
 
     solved_at: int = 1
     weights: float = 1e-3
-    errors: float = 1e-2
+    errors: float = 0.1
+    floor: float = 1e-9
+    spread: float = 10.0
 
 
-def differences(row: dict[str, Any], new: dict[str, Any], run: Run, tolerances: Tolerances) -> list[str]:
-    """A phrase for each difference between a recorded row and the row of its run, trained again."""
-    return [*_mislabelled(row, new), *_different(row, new, run, tolerances)]
+def twins(run: Run) -> list[Run]:
+    """The run with learning rates that differ by a rounding error; one only of a model that is large by itself."""
+    return [_twin(run, units) for units in UNITS_IN_THE_LAST_PLACE[: 1 if run.model.one_by_one else None]]
 
 
-def _mislabelled(row: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Columns that do not say what the configuration says, or not what the other rows of that configuration say."""
-    wrong = [f"{c} is recorded as {row[c]}, its configuration says {new[c]}" for c in FROM_CONFIGURATION if not _equal(row[c], new[c])]
+def _twin(run: Run, units: int) -> Run:
+    rate = np.float32(run.recipe.optimiser.lr)
+    rate = float(rate + units * np.spacing(rate))
+    optimiser = run.recipe.optimiser.model_copy(update={"lr": rate})
+    return run.model_copy(update={"recipe": run.recipe.model_copy(update={"optimiser": optimiser})})
+
+
+def differences(row: dict[str, Any], new: dict[str, Any], others: Sequence[dict[str, Any]], run: Run, tolerances: Tolerances) -> list[str]:
+    """A phrase for each difference that is not accepted.
+
+    Args:
+        row: as recorded; with the usual model and range of its configuration as ``"usual model"`` and ``"usual range"``.
+        new: the row of its run, trained again.
+        others: the rows of the run's twins.
+        run: the run.
+        tolerances: what is accepted.
+    """
+    found = [f"{c} is recorded as {row[c]}, its configuration says {new[c]}" for c in FROM_CONFIGURATION if not _same(row[c], new[c])]
     for column in ("model", "range"):
-        usual = row[f"{column} of its configuration"]
-        if row[column] != usual:
-            wrong.append(f"{column} is recorded as {row[column]}, other rows of its configuration say {usual}")
-    return wrong
-
-
-def _different(row: dict[str, Any], new: dict[str, Any], run: Run, tolerances: Tolerances) -> list[str]:
-    """The results that differ beyond the tolerances."""
-    found = []
-    if not _equal(row["success"], new["success"]):
+        if row[column] != row[f"usual {column}"]:
+            found.append(f"{column} is recorded as {row[column]}, other rows of its configuration say {row[f'usual {column}']}")
+    if not any(_same(row["success"], one["success"]) for one in (new, *others)):
         found.append(f"success is recorded as {row['success']}, retrained {new['success']}")
-    steps = tolerances.solved_at * run.recipe.log_interval
-    if not _equal(row["solved_at"], new["solved_at"], atol=steps):
-        found.append(f"solved_at is recorded as {row['solved_at']:g}, retrained {new['solved_at']:g}, more than {steps} iterations apart")
-    recorded, retrained = _weights(row), _weights(new)
-    if {name: w.shape for name, w in recorded.items()} != {name: w.shape for name, w in retrained.items()}:
+
+    def compare(what: str, distance: Callable[[dict[str, Any]], float], accepted: float, shown: str = "") -> None:
+        apart = distance(row)
+        accepted += tolerances.spread * max((distance(one) for one in others), default=0.0)
+        if apart > accepted:
+            found.append(f"{what} {shown or f'differ by up to {apart:.3g}'}, more than the accepted {accepted:.3g}")
+
+    solved = f"is recorded as {row['solved_at']:g}, retrained {new['solved_at']:g}"
+    compare("solved_at", lambda one: _iterations_apart(one, new), tolerances.solved_at * run.recipe.log_interval, solved)
+    if _shapes(row) != _shapes(new):
         found.append("the recorded weights are not those of its model")
     else:
-        apart = max((_apart(recorded[name], retrained[name]) for name in recorded), default=0.0)
-        if apart > tolerances.weights:
-            found.append(f"weights differ by up to {apart:.3g}, more than {tolerances.weights:g}")
-    for column in ("valid_mse", "test_mse"):
-        if not _equal(row[column], new[column], atol=tolerances.exact_error, rtol=tolerances.errors):
-            found.append(f"{column} is recorded as {row[column]:.6g}, retrained {new[column]:.6g}")
+        compare("weights", lambda one: _weights_apart(one, new), tolerances.weights)
+    for name in ("valid_mse", "test_mse"):
+        shown = f"is recorded as {row[name]:.3g}, retrained {new[name]:.3g}"
+        compare(name, lambda one, name=name: _decades_apart(one[name], new[name], tolerances.floor), tolerances.errors, shown)
     return found
 
 
-def _apart(a: np.ndarray, b: np.ndarray) -> float:
-    """The largest difference, relative where weights are larger than 1; infinite where only one of two is a number."""
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(invalid="ignore"):
-        difference = np.where(same, 0.0, np.abs(a - b) / np.maximum(1.0, np.abs(b)))
-    return float(np.nan_to_num(difference, nan=np.inf).max(initial=0.0))
-
-
-def _equal(a: Any, b: Any, atol: float = 0.0, rtol: float = 0.0) -> bool:
+def _same(a: Any, b: Any) -> bool:
     """Equality in which what is missing equals what is missing."""
-    if pd.isna(a) or pd.isna(b):
-        return bool(pd.isna(a) and pd.isna(b))
-    if isinstance(a, str) or isinstance(b, str):
-        return a == b
-    return math.isclose(a, b, abs_tol=atol, rel_tol=rtol)
+    return bool(pd.isna(a) and pd.isna(b)) if pd.isna(a) or pd.isna(b) else a == b
+
+
+def _iterations_apart(a: dict[str, Any], b: dict[str, Any]) -> float:
+    first, second = a["solved_at"], b["solved_at"]
+    return 0.0 if _same(first, second) else math.inf if pd.isna(first) or pd.isna(second) else abs(first - second)
 
 
 def _weights(row: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -86,3 +120,28 @@ def _weights(row: dict[str, Any]) -> dict[str, np.ndarray]:
         return {name: np.array(values, float) for name, values in json.loads(row["weights"]).items()}
     except (TypeError, ValueError, AttributeError):
         return {}
+
+
+def _shapes(row: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    return {name: w.shape for name, w in _weights(row).items()}
+
+
+def _weights_apart(a: dict[str, Any], b: dict[str, Any]) -> float:
+    """The largest difference, relative where weights are larger than 1; infinite where only one of two is a number."""
+    first, second = _weights(a), _weights(b)
+    largest = 0.0
+    for name, ours in first.items():
+        theirs = second[name]
+        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+        with np.errstate(invalid="ignore"):
+            apart = np.where(same, 0.0, np.abs(ours - theirs) / np.maximum(1.0, np.abs(theirs)))
+        largest = max(largest, float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0)))
+    return largest
+
+
+def _decades_apart(a: float, b: float, floor: float) -> float:
+    if _same(a, b):
+        return 0.0
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return math.inf
+    return abs(math.log10(max(a, floor)) - math.log10(max(b, floor)))

@@ -1,9 +1,4 @@
-"""Verification: published rows are drawn at random, trained again from what is stored, and compared.
-
-A run's arithmetic does not depend on its companions or the number of threads, so on one kind of processor a run that is compiled again gives the same
-bits. Another kind of processor, another version of torch, or eager in place of compiled training rounds differently, and training amplifies that.
-:class:`Tolerances` states what is accepted, with what was measured.
-"""
+"""Verification: published rows are drawn at random, trained again from what is stored, and compared."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from nalm.records.code import FRESH, OLDER, is_stale
-from nalm.records.comparison import Tolerances, differences
+from nalm.records.comparison import Tolerances, differences, twins
 from nalm.records.folders import LOCAL, PUBLISHED
 from nalm.records.provenance import provenance
 from nalm.records.row import row_of
@@ -51,6 +46,7 @@ class CheckedRow:
         freshness: ``"fresh"`` or ``"older than the code it depends on"``.
         differences: one phrase for each difference beyond the tolerances; empty if there is none.
         recorded, retrained: the compared values; ``retrained`` is empty if no run could be made of what is stored.
+        twins: the values of runs that differ from it by a rounding error only, by which differences are judged.
         ensemble: which of the verification's ensembles it was trained in.
     """
 
@@ -61,15 +57,23 @@ class CheckedRow:
     differences: tuple[str, ...]
     recorded: dict[str, Any]
     retrained: dict[str, Any]
+    twins: tuple[dict[str, Any], ...] = ()
     ensemble: int | None = None
 
     @property
     def passed(self) -> bool:
         return not self.differences
 
+    @property
+    def identical(self) -> bool:
+        """Whether all compared values are the same to the last digit."""
+        return self.passed and _without_nan(self.recorded) == _without_nan(self.retrained)
+
     def __str__(self) -> str:
-        verdict = "PASS" if self.passed else "FAIL"
-        return f"{verdict} {self.experiment}: {self.name} ({self.key})" + "".join(f"\n     {difference}" for difference in self.differences)
+        about = f"{self.experiment}: {self.name} ({self.key})"
+        if self.passed:
+            return f"PASS {about}, {'to the last digit' if self.identical else 'up to rounding'}"
+        return f"FAIL {about}" + "".join(f"\n     {difference}" for difference in self.differences)
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class Verification:
                 "tolerances": asdict(self.tolerances),
                 "seconds": round(self.seconds, 2),
                 "ensembles": list(self.ensembles),
-                "rows": [{"verdict": "PASS" if row.passed else "FAIL"} | asdict(row) for row in self.rows],
+                "rows": [{"verdict": "PASS" if row.passed else "FAIL", "identical": row.identical} | asdict(row) for row in self.rows],
             }
         )
 
@@ -174,8 +178,8 @@ def _candidates(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[dict[str, A
         return []
     configuration = rows["key"].str.rpartition("-")[0]
     named = {column: rows.groupby(configuration)[column].transform(lambda values: values.mode()[0]) for column in ("model", "range")}
-    others = {f"{column} of its configuration": values for column, values in named.items()}
-    return rows.assign(stale=is_stale(rows, sidecar), **others).to_dict("records")
+    usual = {f"usual {column}": values for column, values in named.items()}
+    return rows.assign(stale=is_stale(rows, sidecar), **usual).to_dict("records")
 
 
 def _draw(candidates: list[dict[str, Any]], number: int, seed: int, stale_first: bool) -> list[dict[str, Any]]:
@@ -187,6 +191,14 @@ def _draw(candidates: list[dict[str, Any]], number: int, seed: int, stale_first:
     return order[:number]
 
 
+@dataclass(frozen=True)
+class _Retrained:
+    run: Run
+    row: dict[str, Any]
+    twins: list[dict[str, Any]]
+    ensemble: int
+
+
 def _check(sample: list[dict], sidecars: dict[str, dict], device: str, tolerances: Tolerances, progress: bool) -> tuple[list, list, float]:
     runs: dict[int, Run] = {}
     problems: dict[int, str] = {}
@@ -196,7 +208,7 @@ def _check(sample: list[dict], sidecars: dict[str, dict], device: str, tolerance
         except ValueError as error:
             problems[index] = str(error)
     retrained, ensembles, seconds = _retrain(runs, sample, device, progress)
-    return [_compared(row, problems.get(i), *retrained.get(i, (None, None, None)), tolerances) for i, row in enumerate(sample)], ensembles, seconds
+    return [_compared(row, problems.get(i), retrained.get(i), tolerances) for i, row in enumerate(sample)], ensembles, seconds
 
 
 def _rebuilt(row: dict[str, Any], sidecar: dict[str, Any]) -> Run:
@@ -214,39 +226,44 @@ def _rebuilt(row: dict[str, Any], sidecar: dict[str, Any]) -> Run:
     return run
 
 
-def _retrain(runs: dict[int, Run], sample: list[dict], device: str, progress: bool) -> tuple[dict[int, tuple], list[dict], float]:
-    """Index of a sampled row -> its run, its new row and its ensemble; and the provenance of the ensembles."""
+def _retrain(runs: dict[int, Run], sample: list[dict], device: str, progress: bool) -> tuple[dict[int, _Retrained], list[dict], float]:
+    """Index of a sampled row -> what became of its run; the provenance of the ensembles; their seconds."""
     groups: dict[tuple, list[int]] = {}
     for index, run in runs.items():
         groups.setdefault(run.structure(), []).append(index)
-    # A run may have been published by several experiments; in an ensemble it comes once.
-    indices = {runs[group[0]].structure(): {runs[i].key: i for i in group} for group in groups.values()}
+    asked = []
+    for group in groups.values():
+        family = [member for index in group for member in (runs[index], *twins(runs[index]))]
+        # Several experiments may have published the same run; in an ensemble it comes once.
+        asked.append(list({run.key: run for run in family}.values()))
     found, ensembles, seconds = {}, [], 0.0
-    total = sum(runs[i].recipe.iterations for members in indices.values() for i in members.values())
+    total = sum(run.recipe.iterations for ensemble in asked for run in ensemble)
     with tempfile.TemporaryDirectory() as scratch, tqdm(total=total, unit=" run-iterations", unit_scale=True, disable=not progress) as bar:
-        asked = [[runs[i] for i in members.values()] for members in indices.values()]
         for trained, log in train_ensembles(asked, device, Path(scratch), bar.update):
             columns = {run.key: column for column, run in enumerate(trained)}
             for index in groups[trained[0].structure()]:
-                row = row_of(runs[index], columns[runs[index].key], log, sample[index]["experiment"], "")
-                found[index] = (runs[index], row, len(ensembles))
+                run, experiment = runs[index], sample[index]["experiment"]
+                own, *others = (row_of(member, columns[member.key], log, experiment, "") for member in (run, *twins(run)))
+                found[index] = _Retrained(run, own, others, len(ensembles))
             ensembles.append(provenance(log) | {"runs": len(trained), "seconds": round(log.seconds, 2)})
             seconds += log.seconds
     return found, ensembles, seconds
 
 
-def _compared(row: dict, problem: str | None, run: Run | None, new: dict | None, ensemble: int | None, tolerances: Tolerances) -> CheckedRow:
-    name = f"{row['model']} on {row['range']}, seed {row['seed']}"
-    found = [problem or ""] if run is None or new is None else differences(row, new, run, tolerances)
+def _compared(row: dict[str, Any], problem: str | None, retrained: _Retrained | None, tolerances: Tolerances) -> CheckedRow:
+    found = [problem or ""]
+    if retrained is not None:
+        found = differences(row, retrained.row, retrained.twins, retrained.run, tolerances)
     return CheckedRow(
         experiment=row["experiment"],
         key=row["key"],
-        name=name,
+        name=f"{row['model']} on {row['range']}, seed {row['seed']}",
         freshness=OLDER if row["stale"] else FRESH,
         differences=tuple(found),
         recorded=_results(row),
-        retrained=_results(new) if new else {},
-        ensemble=ensemble,
+        retrained=_results(retrained.row) if retrained else {},
+        twins=tuple(map(_results, retrained.twins)) if retrained else (),
+        ensemble=retrained.ensemble if retrained else None,
     )
 
 
