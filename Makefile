@@ -1,8 +1,9 @@
-# make book · make test · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make scoreboard · make bench · make clean
+# make book · make test · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make scoreboard · make bench · make soak · make clean
 
 PYTHON ?= python3
 PORT ?= 8000
 JOBS ?= 2
+MINUTES ?= 10
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -10,7 +11,7 @@ HTML := _build/html
 PYTEST := $(BIN)/python -m pytest -n $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book live rerun verify scoreboard bench test test-units test-notebooks test-reruns test-book clean
+.PHONY: help setup book live rerun verify scoreboard bench soak test test-units test-notebooks test-reruns test-book clean
 
 help:
 	@echo 'make book            build the book into $(HTML)'
@@ -20,6 +21,7 @@ help:
 	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 ARGS="…"'
 	@echo 'make scoreboard      write the scoreboard and the table of the README anew from the recorded runs'
 	@echo 'make bench           measure how fast runs are trained on this machine'
+	@echo 'make soak            kill and restart sweeps at random moments and compare their rows, MINUTES=$(MINUTES)'
 	@echo 'make clean           remove what was built'
 
 setup: $(READY)
@@ -58,6 +60,9 @@ scoreboard: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m nalm.benchmark $(ARGS)
+
+soak: $(READY)
+	$(BIN)/python tests/soak.py $(MINUTES)
 
 test: $(READY)
 	$(PYTEST)

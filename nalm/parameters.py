@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
-from nalm.records import results_folder
+from nalm.records import check_scheduler, results_folder
 from nalm.training import check_device
 from nalm.values import nearest
 
@@ -68,7 +68,8 @@ def check(namespace: dict[str, Any], **rules: Rule) -> SimpleNamespace:
 
     Args:
         namespace: ``globals()`` of the notebook, of which the first cell declared the parameters with annotations.
-        rules: further rules by parameter name. ``device`` and ``results`` are always checked, ``seeds`` and ``iterations`` are at least 1.
+        rules: further rules by parameter name. ``device``, ``results`` and ``scheduler`` are always checked, ``seeds`` and ``iterations`` are at
+            least 1. Where a scheduler is named, its workers check the device.
 
     Returns:
         The parameters as attributes. A list may be given as text with commas, as papermill's ``-p`` passes it.
@@ -88,7 +89,9 @@ def check(namespace: dict[str, Any], **rules: Rule) -> SimpleNamespace:
     for name, value in namespace.items():
         if name not in declared and _is_parameter(name, value):
             raise ValueError(f"There is no parameter {name!r}: {nearest(name, declared)}")
-    everywhere = {"seeds": at_least(1), "iterations": at_least(1), "device": _device, "results": _results}
+    everywhere = {"seeds": at_least(1), "iterations": at_least(1), "device": _device, "results": _results, "scheduler": _scheduler}
+    if namespace.get("scheduler"):
+        del everywhere["device"]
     rules = {name: rule for name, rule in everywhere.items() if name in declared} | rules
     values = {name: _typed(name, namespace[name], kind) for name, kind in declared.items()}
     return SimpleNamespace(**{name: rules.get(name, lambda _, v: v)(name, value) for name, value in values.items()})
@@ -127,4 +130,9 @@ def _device(parameter: str, value: str) -> str:
 
 def _results(parameter: str, value: str) -> str:
     results_folder(value)
+    return value
+
+
+def _scheduler(parameter: str, value: str) -> str:
+    check_scheduler(value)
     return value

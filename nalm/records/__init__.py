@@ -1,5 +1,6 @@
 """Records: results are rows. Train what is missing, read what is there, lose nothing and double nothing; verify what is published."""
 
+from nalm.records.cluster import check_scheduler
 from nalm.records.code import freshness
 from nalm.records.comparison import Tolerances
 from nalm.records.cost import Cost, cost
@@ -16,6 +17,7 @@ __all__ = [
     "Store",
     "Tolerances",
     "Verification",
+    "check_scheduler",
     "cost",
     "experiments",
     "freshness",

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
 
+from nalm.records.cluster import dask_team
 from nalm.records.code import code_on_disk
 from nalm.records.folders import PUBLISHED, results_folder
-from nalm.records.provenance import provenance
 from nalm.records.row import row_of
 from nalm.records.store import Store
-from nalm.records.workers import checkpoint_of, cores, train_ensembles
+from nalm.records.workers import Team, checkpoint_of, cores, train_ensembles
 from nalm.training import Log, Run, check_device
 
 __all__ = ["run_all"]
@@ -24,7 +26,15 @@ LARGEST_ENSEMBLE = 256
 """Rows are recorded after each ensemble; more runs at once are hardly faster on a CPU."""
 
 
-def run_all(runs: Sequence[Run], experiment: str, results: str = "", device: str = "cpu", progress: bool = True) -> pd.DataFrame:
+def run_all(
+    runs: Sequence[Run],
+    experiment: str,
+    results: str = "",
+    device: str = "cpu",
+    progress: bool = True,
+    executor: Executor | None = None,
+    scheduler: str = "",
+) -> pd.DataFrame:
     """The rows of runs, in their order; trains and records those that are not recorded yet.
 
     Args:
@@ -33,12 +43,17 @@ def run_all(runs: Sequence[Run], experiment: str, results: str = "", device: str
         results: where new rows go: ``""`` the reader's own store, ``"publish"`` the book's, or a folder. Published rows are read in any case.
         device: where missing runs are trained.
         progress: show a progress bar while training.
+        executor: trains all missing runs instead of this process and its own worker processes. What it is given and returns is pickled if it has
+            processes; an executor of threads gains nothing, as the ensembles of a process take turns.
+        scheduler: the address of a Dask scheduler, ``"tcp://host:8786"``, whose workers train all missing runs.
 
     Returns:
         A row per run with the columns :data:`nalm.records.store.COLUMNS`, the runs' labels and one column per further evaluation set.
 
     Raises:
-        ValueError: an empty selection, equal runs, a device that is not there, or a damaged results file. Nothing is trained then.
+        ValueError: an empty selection, equal runs, a device that is not there, a scheduler that does not answer, or a damaged results file.
+            Nothing is trained then.
+        OSError: a folder that cannot be written to, or a full disk. What is recorded stays, and the same command goes on from there.
 
     >>> import tempfile
     >>> from nalm.tasks import SingleModuleTask
@@ -54,21 +69,44 @@ def run_all(runs: Sequence[Run], experiment: str, results: str = "", device: str
     """
     runs = list(runs)
     _check(runs)
-    check_device(device)
+    if executor is not None and scheduler:
+        raise ValueError("Give an executor or the address of a scheduler, not both.")
+    if executor is None and not scheduler:
+        check_device(device)  # elsewhere, the workers check it
     store = Store(results_folder(results), experiment)
     sources = [store] if store.rows_file.parent.parent == PUBLISHED else [Store(PUBLISHED, experiment), store]
     known = _known(sources)
-    # Grouped before the recorded runs are taken out, so that an interrupted sweep finds its ensembles and their checkpoints again.
-    missing = [[run for run in ensemble if run.key not in known] for ensemble in _ensembles(runs)]
-    missing, folder = [ensemble for ensemble in missing if ensemble], store.rows_file.parent
-    with _bar([run for ensemble in missing for run in ensemble], len(runs), progress) as bar:
-        for trained, log in train_ensembles(missing, device, folder, bar.update):
-            _record(trained, log, store)
+    missing = sum(run.key not in known for run in runs)
+    if missing:
+        store.make_room(missing)
+        with _team(executor, scheduler) as (team, places):
+            # Grouped before the recorded runs are taken out, so that an interrupted sweep finds its ensembles and their checkpoints again.
+            ensembles = [[run for run in ensemble if run.key not in known] for ensemble in _ensembles(runs, places)]
+            _train([ensemble for ensemble in ensembles if ensemble], store, device, progress, len(runs), team)
+        known = _known(sources)
+    return pd.DataFrame([known[run.key] | run.labels for run in runs]).infer_objects()
+
+
+def _train(ensembles: list[list[Run]], store: Store, device: str, progress: bool, asked: int, team: Team | None) -> None:
+    folder = store.rows_file.parent
+    with _bar([run for ensemble in ensembles for run in ensemble], asked, progress) as bar:
+        for trained, (log, origin) in train_ensembles(ensembles, device, folder, bar.update, team):
+            _record(trained, log, origin, store)
             checkpoint_of(trained, folder).remove()
             bar.runs += len(trained)
             bar.set_description(f"{bar.runs} of {bar.asked} runs")
-    known = _known(sources)
-    return pd.DataFrame([known[run.key] | run.labels for run in runs]).infer_objects()
+
+
+@contextmanager
+def _team(executor: Executor | None, scheduler: str) -> Iterator[tuple[Team | None, int]]:
+    """Who trains instead of this process, if anybody, and how many ensembles may be trained at once."""
+    if scheduler:
+        with dask_team(scheduler) as team:
+            yield team
+    elif executor is not None:
+        yield Team(executor), getattr(executor, "_max_workers", None) or cores()
+    else:
+        yield None, cores()
 
 
 def _check(runs: list[Run]) -> None:
@@ -84,12 +122,12 @@ def _known(sources: list[Store]) -> dict[str, dict[str, Any]]:
     return {row["key"]: row for source in sources for row in source.read().to_dict("records")}
 
 
-def _ensembles(runs: list[Run]) -> list[list[Run]]:
-    """Runs of equal structure together; where that leaves cores without work, in smaller ensembles; large models each by themselves."""
+def _ensembles(runs: list[Run], places: int) -> list[list[Run]]:
+    """Runs of equal structure together; where that leaves places without work, in smaller ensembles; large models each by themselves."""
     groups: dict[tuple, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.structure(), []).append(run)
-    size = LARGEST_ENSEMBLE if len(groups) >= cores() else min(LARGEST_ENSEMBLE, -(-len(runs) // cores()))
+    size = LARGEST_ENSEMBLE if len(groups) >= places else min(LARGEST_ENSEMBLE, -(-len(runs) // places))
     sizes = {structure: 1 if group[0].model.one_by_one else size for structure, group in groups.items()}
     return [group[i : i + sizes[s]] for s, group in groups.items() for i in range(0, len(group), sizes[s])]
 
@@ -102,8 +140,8 @@ def _bar(missing: list[Run], asked: int, progress: bool) -> tqdm:
     return bar
 
 
-def _record(runs: list[Run], log: Log, store: Store) -> None:
-    origin = provenance(log) | {"code": code_on_disk(runs[0]), "runs": len(runs), "seconds": round(log.seconds, 2)}
+def _record(runs: list[Run], log: Log, origin: dict[str, Any], store: Store) -> None:
+    origin = origin | {"code": code_on_disk(runs[0])}
     batch = hashlib.sha256((json.dumps(origin) + "".join(run.key for run in runs)).encode()).hexdigest()[:8]
     rows = [row_of(run, column, log, store.experiment, batch) for column, run in enumerate(runs)]
     store.add(rows, {run.configuration_key: run.full_configuration for run in runs}, batch, origin)

@@ -11,22 +11,22 @@ from typing import Any
 
 import torch
 
-from nalm.training import Log
+from nalm.training import Log, Run
 
 __all__ = ["provenance"]
 
 PACKAGES = ("nalm", "torch", "numpy")
 
 
-def provenance(log: Log) -> dict[str, Any]:
-    """What is stored once for all rows that were trained together.
-
-    """
+def provenance(runs: list[Run], log: Log) -> dict[str, Any]:
+    """What is stored once for all rows that were trained together; to be asked where they were trained."""
     return {
         "commit": _commit(),
         "compiled": log.compiled,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "device": torch.cuda.get_device_name(log.device) if log.device.startswith("cuda") else _processor(),
+        "runs": len(runs),
+        "seconds": round(log.seconds, 2),
         "threads": log.threads,
         "versions": {"python": platform.python_version()} | {package: _version(package) for package in PACKAGES},
     }

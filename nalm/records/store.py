@@ -1,6 +1,6 @@
 """A store: one CSV with a row per run, and beside it a JSON file with the configurations and the provenance of the rows.
 
-Both files are replaced as a whole (write, flush to disk, rename) under a lock, so a reader or a crash never meets half a file.
+Both files are replaced as a whole (write, flush to disk, rename) under a lock, so a reader, a crash or a full disk never leaves half a file.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ COLUMNS = [
     "sparsity_error", "valid_mse", "test_mse", "selected_at", "nan_at", "seconds", "batch", "weights",
 ]  # fmt: skip
 """The columns that every results file has; an experiment's own columns come after them."""
+BYTES_PER_ROW = 2000
+"""Room that a row and its part of the sidecar may need."""
 
 
 class Store:
@@ -77,8 +80,7 @@ class Store:
 
     def add(self, rows: Iterable[dict[str, Any]], configurations: dict[str, Any], batch: str, provenance: dict[str, Any]) -> None:
         """Add rows; a row whose key is there already is left out, so repeated and concurrent additions double nothing."""
-        self.rows_file.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.rows_file.with_suffix(".lock")):
+        with self._locked():
             known, sidecar = self.read(), self.sidecar()
             new = pd.DataFrame(rows)
             new = new[~new["key"].isin(known["key"])]
@@ -92,6 +94,30 @@ class Store:
             others = [column for column in rows.columns if column not in COLUMNS]
             _replace(self.rows_file, rows[COLUMNS + others].to_csv(index=False, lineterminator="\n"))
             self._replace_sidecar(sidecar | {"rows": len(rows)})
+
+    def make_room(self, rows: int) -> None:
+        """Make sure that this many rows can be added; to be asked before they are trained.
+
+        Raises:
+            OSError: one sentence, if the folder cannot be written to or the disk is too full.
+        """
+        with self._locked():
+            size = sum(file.stat().st_size for file in (self.rows_file, self.sidecar_file) if file.exists())
+            with _written(self.rows_file, b"\0" * (size + rows * BYTES_PER_ROW)):
+                pass
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Nobody else writes meanwhile; what the operating system refuses is said in a sentence."""
+        try:
+            self.rows_file.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.rows_file.with_suffix(".lock")):
+                yield
+        except OSError as error:
+            raise OSError(
+                f"{self.rows_file} cannot be written ({error.strerror or error}): what it holds is unharmed, new rows were not added; make room or name "
+                "another folder in results, and run the same command again."
+            ) from None
 
     def _replace_sidecar(self, content: dict[str, Any]) -> None:
         _replace(self.sidecar_file, json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
@@ -112,9 +138,19 @@ class Store:
 
 
 def _replace(file: Path, text: str) -> None:
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    with open(temporary, "w", encoding="utf-8", newline="") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(temporary, file)
+    with _written(file, text.encode()) as temporary:
+        os.replace(temporary, file)
+
+
+@contextmanager
+def _written(file: Path, content: bytes) -> Iterator[Path]:
+    """A temporary file beside ``file`` with this content, safe on the disk; gone afterwards."""
+    temporary = file.with_name(f".{file.name}.new")
+    try:
+        with open(temporary, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -20,7 +20,6 @@ from tqdm import tqdm
 from nalm.records.code import FRESH, OLDER, is_stale
 from nalm.records.comparison import Tolerances, differences, twins
 from nalm.records.folders import LOCAL, PUBLISHED
-from nalm.records.provenance import provenance
 from nalm.records.row import row_of
 from nalm.records.store import Store
 from nalm.records.workers import train_ensembles
@@ -239,13 +238,13 @@ def _retrain(runs: dict[int, Run], sample: list[dict], device: str, progress: bo
     found, ensembles, seconds = {}, [], 0.0
     total = sum(run.recipe.iterations for ensemble in asked for run in ensemble)
     with tempfile.TemporaryDirectory() as scratch, tqdm(total=total, unit=" run-iterations", unit_scale=True, disable=not progress) as bar:
-        for trained, log in train_ensembles(asked, device, Path(scratch), bar.update):
+        for trained, (log, origin) in train_ensembles(asked, device, Path(scratch), bar.update):
             columns = {run.key: column for column, run in enumerate(trained)}
             for index in groups[trained[0].structure()]:
                 run, experiment = runs[index], sample[index]["experiment"]
                 own, *others = (row_of(member, columns[member.key], log, experiment, "") for member in (run, *twins(run)))
                 found[index] = _Retrained(run, own, others, len(ensembles))
-            ensembles.append(provenance(log) | {"runs": len(trained), "seconds": round(log.seconds, 2)})
+            ensembles.append(origin)
             seconds += log.seconds
     return found, ensembles, seconds
 

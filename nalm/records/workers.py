@@ -1,7 +1,8 @@
-"""Ensembles on all cores: one process with one thread per core.
+"""Who trains ensembles: this process, one process per core, or any executor.
 
 A small fused update is over before a second thread has joined in, so two processes with a thread each train about twice as fast as one process
-with two threads (``make bench`` measures it).
+with two threads (``make bench`` measures it). For the same reason, and because torch's random generator and compiler belong to the whole process,
+ensembles of one process take turns: an executor with threads trains correctly, but not faster.
 """
 
 from __future__ import annotations
@@ -10,20 +11,53 @@ import hashlib
 import multiprocessing
 import os
 import queue
+import threading
+import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from nalm.records.code import code
+from nalm.records.provenance import provenance
 from nalm.training import Checkpoint, Ensemble, Log, Run, worth_compiling
 
-__all__ = ["checkpoint_of", "cores", "train_ensembles"]
+__all__ = ["News", "Team", "Trained", "checkpoint_of", "cores", "train_ensembles"]
 
-Progress = Callable[[int], None]
+News = tuple[int, int | str]
+"""The number of an ensemble, and the iteration that it has reached or a warning."""
+Trained = tuple[Log, dict[str, Any]]
+"""What was trained, and where it comes from."""
 POLL_SECONDS = 0.5
 CHECKPOINT_SECONDS = 30.0
+_TURN = threading.Lock()
+_parent: tuple[Any, Any]
+
+
+def _say_nothing(news: News) -> None:
+    """For workers that cannot tell how far they are."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """An executor, and how its workers tell how far they are.
+
+    Args:
+        executor: trains ensembles.
+        tell: called in a worker with news, so it must travel there.
+        told: where the news arrive here.
+        stop: makes workers give up what nobody waits for any more.
+    """
+
+    executor: Executor
+    tell: Callable[[News], None] = _say_nothing
+    told: Any = field(default_factory=queue.SimpleQueue)
+    stop: Callable[[], None] = lambda: None
 
 
 def cores() -> int:
@@ -31,29 +65,50 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def checkpoint_of(runs: list[Run], folder: Path) -> Checkpoint:
+def checkpoint_of(runs: list[Run], folder: Path, warn: Callable[[str], None] = warnings.warn) -> Checkpoint:
     """The checkpoint of an ensemble of these runs, in a folder of results; training goes on only with the code that it began with."""
     name = hashlib.sha256("".join([code(runs[0]), *(run.key for run in runs)]).encode()).hexdigest()[:16]
-    return Checkpoint(folder / ".checkpoints" / f"{name}.pt", CHECKPOINT_SECONDS)
+    return Checkpoint(folder / ".checkpoints" / f"{name}.pt", CHECKPOINT_SECONDS, warn)
 
 
-def train_ensembles(ensembles: Sequence[list[Run]], device: str, folder: Path, progress: Progress) -> Iterator[tuple[list[Run], Log]]:
-    """Train ensembles and yield each with its log as soon as it is done.
+def train_ensembles(
+    ensembles: Sequence[list[Run]], device: str, folder: Path, progress: Callable[[int], None], team: Team | None = None
+) -> Iterator[tuple[list[Run], Trained]]:
+    """Train ensembles and yield each as soon as it is done.
 
-    Long CPU trainings run in one process per core, everything else one after another in this process.
+    Without a team, long CPU trainings run in one process per core and everything else one after another in this process.
 
     Args:
         ensembles: lists of runs of equal structure.
         device: where they are trained.
         folder: where their checkpoints lie; whoever has recorded a log removes the checkpoint.
         progress: is told further run-iterations.
+        team: trains everything.
+
+    Raises:
+        Exception: that of the first ensemble that failed, after all others are done.
     """
-    long = [runs for runs in ensembles if device == "cpu" and _is_long(runs[0])]
+    reached = [0] * len(ensembles)
+
+    def hear(news: News) -> None:
+        number, what = news
+        if isinstance(what, str):
+            warnings.warn(what, stacklevel=2)
+        elif what > reached[number]:  # a training that a dead worker began is told twice
+            progress(len(ensembles[number]) * (what - reached[number]))
+            reached[number] = what
+
+    numbered = dict(enumerate(ensembles))
+    long = numbered if team else {number: runs for number, runs in numbered.items() if device == "cpu" and _is_long(runs[0])}
+    if team:
+        yield from _by(team, numbered, device, folder, hear)
+        return
     if len(long) > 1 and cores() > 1:
-        yield from _in_processes(long, folder, progress)
-        ensembles = [runs for runs in ensembles if runs not in long]
-    for runs in ensembles:
-        yield runs, _train(runs, device, folder, progress)
+        with _own_processes(min(cores(), len(long))) as processes:
+            yield from _by(processes, long, device, folder, hear)
+        numbered = {number: runs for number, runs in numbered.items() if number not in long}
+    for number, runs in numbered.items():
+        yield runs, _train(number, runs, device, folder, hear)
 
 
 def _is_long(run: Run) -> bool:
@@ -61,33 +116,91 @@ def _is_long(run: Run) -> bool:
     return worth_compiling(run.recipe.iterations) or (run.model.one_by_one and run.recipe.iterations >= 200)
 
 
-def _train(runs: list[Run], device: str, folder: Path, progress: Progress) -> Log:
-    return Ensemble(runs, device).train(lambda iterations: progress(iterations * len(runs)), checkpoint_of(runs, folder))
-
-
-def _in_processes(ensembles: Sequence[list[Run]], folder: Path, progress: Progress) -> Iterator[tuple[list[Run], Log]]:
+@contextmanager
+def _own_processes(number: int) -> Iterator[Team]:
     context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager, ProcessPoolExecutor(min(cores(), len(ensembles)), mp_context=context) as pool:
-        told = manager.Queue()
-        pending = {pool.submit(_train_in_process, runs, folder, told): runs for runs in ensembles}
+    told, stopped = context.Queue(), context.Event()
+    with ProcessPoolExecutor(number, mp_context=context, initializer=_begin, initargs=(told, stopped)) as pool:
+        yield Team(pool, _tell_parent, told, stopped.set)
+
+
+def _begin(told: Any, stopped: Any) -> None:
+    """In an own process: remember how to tell news, and end when the parent does, however that ends."""
+    global _parent
+    _parent = told, stopped
+    threading.Thread(target=lambda: (multiprocessing.parent_process().join(), os._exit(1)), daemon=True).start()
+
+
+def _tell_parent(news: News) -> None:
+    told, stopped = _parent
+    if stopped.is_set():
+        raise RuntimeError("Nobody waits for this training any more.")
+    told.put(news)
+
+
+def _by(team: Team, ensembles: dict[int, list[Run]], device: str, folder: Path, hear: Callable[[News], None]) -> Iterator[tuple[list[Run], Trained]]:
+    pending = {team.executor.submit(_train_elsewhere, n, runs, device, folder, team.tell): n for n, runs in ensembles.items()}
+    failure = None
+    try:
+        while pending:
+            done, _ = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+            _pass_on(team.told, hear)
+            for future in done:
+                number = pending.pop(future)
+                runs = ensembles[number]
+                if error := _error(future):
+                    failure = failure or error
+                    continue
+                hear((number, runs[0].recipe.iterations))
+                yield runs, future.result()
+    finally:
+        if pending:
+            [future.cancel() for future in pending]
+            team.stop()
+    if failure:
+        raise failure
+
+
+def _error(future: Any) -> BaseException | None:
+    lost = "What was finished is recorded; the same command goes on from there."
+    try:
+        error = future.exception()
+    except CancelledError:
+        return RuntimeError(f"Trainings were cancelled: the executor was shut down, or its scheduler is gone. {lost}")
+    if isinstance(error, BrokenExecutor):
+        return RuntimeError(f"A training process was killed from outside, perhaps because memory was short. {lost}")
+    return error
+
+
+def _train_elsewhere(number: int, runs: list[Run], device: str, folder: Path, tell: Callable[[News], None]) -> Trained:
+    """Train in a worker: with one thread, and with checkpoints where the worker sees the folder of results."""
+    with _TURN:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
         try:
-            while pending:
-                done, _ = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
-                _pass_on(told, progress)
-                for future in done:
-                    yield pending.pop(future), future.result()
+            return _train(number, runs, device, folder if folder.is_dir() else None, tell)
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            torch.set_num_threads(threads)
 
 
-def _train_in_process(runs: list[Run], folder: Path, told: queue.Queue) -> Log:
-    torch.set_num_threads(1)
-    return _train(runs, "cpu", folder, told.put)
+def _train(number: int, runs: list[Run], device: str, folder: Path | None, tell: Callable[[News], None]) -> Trained:
+    reached, told_at = 0, time.monotonic()
+
+    def progress(iterations: int) -> None:
+        nonlocal reached, told_at
+        reached += iterations
+        if time.monotonic() - told_at > POLL_SECONDS or reached == runs[0].recipe.iterations:
+            tell((number, reached))
+            told_at = time.monotonic()
+
+    checkpoint = None if folder is None else checkpoint_of(runs, folder, lambda sentence: tell((number, sentence)))
+    log = Ensemble(runs, device).train(progress, checkpoint)
+    return log, provenance(runs, log)
 
 
-def _pass_on(told: queue.Queue, progress: Progress) -> None:
+def _pass_on(told: Any, hear: Callable[[News], None]) -> None:
     while True:
         try:
-            progress(told.get_nowait())
+            hear(told.get_nowait())
         except queue.Empty:
             return

@@ -2,12 +2,18 @@
 
 A checkpoint is one file, replaced as a whole. It holds tensors, numbers and text only, and reading it runs no code. Batches are functions of seed and
 iteration, so there is no position of a stream to keep.
+
+A checkpoint saves time and holds no result. Where it cannot be written, training goes on, says so once, and tries again at the next occasion.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +28,36 @@ class Checkpoint:
     Args:
         path: the file; its folder is made when it is first written.
         every: seconds between two writings, at least.
+        warn: is told in one sentence when the file cannot be written, once.
     """
 
-    def __init__(self, path: Path, every: float = 30.0) -> None:
-        self.path, self.every = path, every
-        self._written = time.monotonic()
+    def __init__(self, path: Path, every: float = 30.0, warn: Callable[[str], None] = warnings.warn) -> None:
+        self.path, self.every, self.warn = path, every, warn
+        self._tried, self._warned = time.monotonic(), False
 
     def due(self) -> bool:
-        """Whether the last writing was long enough ago."""
-        return time.monotonic() - self._written >= self.every
+        """Whether the last attempt to write was long enough ago."""
+        return time.monotonic() - self._tried >= self.every
 
     def write(self, content: dict[str, Any]) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        """Replace the file; where that fails, warn and keep the file that was there."""
+        buffer = io.BytesIO()
+        torch.save(content, buffer)
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        with open(temporary, "wb") as stream:
-            torch.save(content, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, self.path)
-        self._written = time.monotonic()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with open(temporary, "wb") as stream:
+                stream.write(buffer.getbuffer())
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, self.path)
+        except OSError as error:
+            _remove(temporary)
+            if not self._warned:
+                self._warned = True
+                reason = error.strerror or error
+                self.warn(f"The checkpoint {self.path} cannot be written ({reason}); training goes on, but would start anew if it were interrupted.")
+        self._tried = time.monotonic()
 
     def read(self) -> dict[str, Any] | None:
         """The content; ``None`` if there is none or it cannot be read: then training starts anew, nothing recorded is touched."""
@@ -52,4 +69,11 @@ class Checkpoint:
             return None
 
     def remove(self) -> None:
-        self.path.unlink(missing_ok=True)
+        """Remove the file, and those that a killed process was writing."""
+        for file in (self.path, *self.path.parent.glob(f".{self.path.name}.*")):
+            _remove(file)
+
+
+def _remove(file: Path) -> None:
+    with suppress(OSError):
+        file.unlink()

@@ -1,0 +1,171 @@
+"""Sweeps on several machines: a real Dask scheduler and two of its workers, here on this one."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from distributed import Client
+
+from nalm.models import Stack
+from nalm.parameters import check
+from nalm.records import Store, cluster, memoised, run_all, workers
+from nalm.tasks import SingleModuleTask
+from nalm.training import Adam, Recipe, Run
+
+EXPERIMENT = "demo/dask"
+DASK = str(Path(sys.executable).with_name("dask"))
+
+
+def runs(ensembles, iterations=60):
+    task = SingleModuleTask.on("U[1,2)", operation="mul")
+    recipes = [Recipe(iterations=iterations + i, optimiser=Adam(lr=1e-2), log_interval=20) for i in range(ensembles)]
+    return [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=s, threshold=1e-5) for recipe in recipes for s in range(2)]
+
+
+def ask(folder, asked, scheduler=""):
+    return run_all(asked, EXPERIMENT, results=str(folder), scheduler=scheduler).drop(columns=["seconds", "batch"])
+
+
+@pytest.fixture(autouse=True)
+def one_ensemble_per_structure(monkeypatch):
+    monkeypatch.setattr(memoised, "cores", lambda: 1)
+    monkeypatch.setattr(cluster, "cores", lambda: 1)
+
+
+def wait_until(what, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def kill(process):
+    """The process and those that it started, as when a machine fails."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def start(folder, *command):
+    with open(folder / "said.txt", "a") as said:
+        return subprocess.Popen([DASK, *command], stdout=said, stderr=said, cwd=folder, start_new_session=True)
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory):
+    """A scheduler and two workers."""
+    folder = tmp_path_factory.mktemp("dask")
+    file = folder / "scheduler.json"
+    processes = [start(folder, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))]
+    try:
+        wait_until(file.exists)
+        address = json.loads(file.read_text())["address"]
+        processes += [start(folder, "worker", address, "--nthreads", "1", "--no-dashboard") for _ in range(2)]
+        with Client(address, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=60)
+        yield SimpleNamespace(address=address, scheduler=processes[0], workers=processes[1:])
+    finally:
+        [kill(process) for process in processes if process.poll() is None]
+
+
+def test_all_rows_arrive_once_and_progress_is_shown(dask, tmp_path, capfd):
+    rows = ask(tmp_path / "cluster", runs(5), dask.address)
+    shown = capfd.readouterr().err
+    assert all(f"{number} of 10 runs" in shown for number in (0, 2, 4, 6, 8, 10)) and "100%" in shown and "run-iterations/s" in shown
+    assert rows.equals(ask(tmp_path / "here", runs(5)))
+    store = Store(tmp_path / "cluster", EXPERIMENT)
+    assert store.read()["key"].is_unique and len(store.read()) == 10
+    assert len(store.sidecar()["batches"]) == 5 and all(batch["threads"] == 1 for batch in store.sidecar()["batches"].values())
+
+
+def test_workers_tell_how_far_they_are(dask, tmp_path):
+    told = []
+    with cluster.dask_team(dask.address) as (team, places):
+        list(workers.train_ensembles([runs(1, 1000)], "cpu", tmp_path, told.append, team))
+    assert places >= 2 and len(told) > 1 and sum(told) == 2000
+
+
+def test_nobody_trains_what_nobody_waits_for(dask, tmp_path):
+    with Client(dask.address, set_as_default=False) as client:
+
+        def busy():
+            return sum(len(keys) for keys in client.run(lambda dask_worker: list(dask_worker.state.executing)).values())
+
+        with cluster.dask_team(dask.address) as (team, _):
+            team.executor.submit(workers._train_elsewhere, 0, runs(1, 9999), "cpu", tmp_path, team.tell)
+            assert team.told.get(timeout=60)[0] == 0 and busy() == 1
+        wait_until(lambda: not busy())
+
+
+def test_an_error_of_a_worker_arrives_here(dask, tmp_path):
+    with pytest.raises(ValueError, match="Device 'cuda:99' is not there"):
+        run_all(runs(1), EXPERIMENT, results=str(tmp_path), device="cuda:99", scheduler=dask.address)
+    assert check({"__annotations__": {"scheduler": str, "device": str}, "scheduler": dask.address, "device": "cuda:99"}).scheduler == dask.address
+
+
+def test_a_killed_worker_loses_nothing(dask, tmp_path):
+    def kill_in_the_middle():
+        wait_until(Store(tmp_path, EXPERIMENT).rows_file.exists)
+        kill(dask.workers[0])
+
+    killer = threading.Thread(target=kill_in_the_middle)
+    killer.start()
+    rows = ask(tmp_path, runs(5, 400), dask.address)
+    killer.join()
+    assert dask.workers[0].returncode == -signal.SIGKILL and rows["key"].tolist() == [run.key for run in runs(5, 400)]
+    assert len(Store(tmp_path, EXPERIMENT).read()) == 10
+
+
+def test_a_killed_scheduler_is_said(dask, tmp_path):
+    def kill_in_the_middle():
+        wait_until(Store(tmp_path, EXPERIMENT).rows_file.exists)
+        kill(dask.scheduler)
+
+    killer = threading.Thread(target=kill_in_the_middle)
+    killer.start()
+    with pytest.raises(RuntimeError, match="its scheduler is gone. What was finished is recorded"):
+        ask(tmp_path, runs(4, 400), dask.address)
+    killer.join()
+    assert 2 <= len(Store(tmp_path, EXPERIMENT).read()) < 8
+
+
+@pytest.fixture
+def silent():
+    """The address of something that listens and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+
+def refused(address, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
+        check({"__annotations__": {"scheduler": str}, "scheduler": address})
+    assert "\n" not in str(caught.value) and "scheduler=" in str(caught.value)
+
+
+@pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:8786", "tcp://host", "http://host:8786", "tcp://host:port", "tcp://a b:1"])
+def test_what_is_no_address_is_refused(address):
+    refused(address, "is not the address of a Dask scheduler; it looks like 'tcp://host:8786'")
+
+
+def test_a_scheduler_that_does_not_answer_is_refused(monkeypatch, silent, tmp_path):
+    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.5)
+    refused(silent, "no Dask scheduler answers there within 0.5 seconds")
+    refused("tcp://127.0.0.1:9", "no Dask scheduler answers")
+    with pytest.raises(ValueError, match="no Dask scheduler answers"):
+        ask(tmp_path, runs(1), silent)
+
+
+def test_without_dask_the_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(cluster.importlib.util, "find_spec", lambda name: None)
+    refused("tcp://127.0.0.1:8786", r"needs Dask, which is not installed: pip install 'nalm\[cluster\]'")
+
+
+def test_no_scheduler_is_fine():
+    assert check({"__annotations__": {"scheduler": str}, "scheduler": ""}).scheduler == ""
