@@ -13,8 +13,8 @@ Measured on rows recorded with AVX-512, drawn at random and trained again:
   accepted; 4 times would do.
 * without vector instructions, the harshest case: likewise, weights to 0.14, and 2 of 36 rows of the baseline Real NPU would be refused, for a jump
   that none of four twins makes. There are eight now; a refusal of such a row on unusual hardware is still possible.
-* a NALU trained with RMSProp is chaotic: its weights differ by 13 and its errors by a factor of 20, among its twins as well. Such a row confirms
-  that the run is of this kind, not its digits.
+* a NALU trained with RMSProp is chaotic: its weights differ by 10 and its errors by a factor of 20, and so do those of its twins (8 rows). To confirm
+  such a row confirms that the run is of this kind, not its digits.
 """
 
 from __future__ import annotations
