@@ -10,6 +10,7 @@ import ast
 import hashlib
 import importlib
 import json
+import threading
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,8 @@ __all__ = ["FRESH", "OLDER", "code", "code_on_disk", "freshness", "is_stale", "m
 FRESH: Literal["fresh"] = "fresh"
 OLDER: Literal["older than the code it depends on"] = "older than the code it depends on"
 
+_PARSING = threading.Lock()
+"""CPython 3.11 fails when two threads build syntax trees at once."""
 PACKAGE = Path(__file__).resolve().parents[1]
 ALWAYS = ("nalm.models", "nalm.values", "nalm.records.row")
 ALWAYS_PACKAGE = "nalm.training."
@@ -116,9 +119,14 @@ def _code_of_configuration(configuration: dict[str, Any] | None) -> str | None:
         return None
 
 
+def _tree(source: str) -> ast.Module:
+    with _PARSING:
+        return ast.parse(source)
+
+
 @cache
 def _syntax(source: str, function: str | None) -> Any:
-    tree = ast.parse(source)
+    tree = _tree(source)
     if function is not None:
         tree = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
     return _canonical(tree)
@@ -136,7 +144,7 @@ def _canonical(node: Any) -> Any:
 
 def _imported(source: str) -> Iterator[str]:
     """The modules of the library that a module imports; of a name that a package passes on, the module that defines it."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(_tree(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "") in LOADED:
             for alias in node.names:
                 part = getattr(importlib.import_module(node.module), alias.name)

@@ -25,6 +25,9 @@ __all__ = ["run_all"]
 LARGEST_ENSEMBLE = 256
 """Rows are recorded after each ensemble; more runs at once are hardly faster on a CPU."""
 
+LARGEST_DRAW = 2**19
+"""Numbers that an ensemble draws per update: 2 MiB, of which a core's cache holds most. With wide inputs, larger ensembles are slower."""
+
 
 def run_all(
     runs: Sequence[Run],
@@ -127,9 +130,17 @@ def _ensembles(runs: list[Run], places: int) -> list[list[Run]]:
     groups: dict[tuple, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.structure(), []).append(run)
-    size = LARGEST_ENSEMBLE if len(groups) >= places else min(LARGEST_ENSEMBLE, -(-len(runs) // places))
-    sizes = {structure: 1 if group[0].model.one_by_one else size for structure, group in groups.items()}
+    share = len(runs) if len(groups) >= places else -(-len(runs) // places)
+    sizes = {structure: min(share, _most_runs(group[0])) for structure, group in groups.items()}
     return [group[i : i + sizes[s]] for s, group in groups.items() for i in range(0, len(group), sizes[s])]
+
+
+def _most_runs(run: Run) -> int:
+    """How many runs like this one an ensemble may hold."""
+    if run.model.one_by_one:
+        return 1
+    draw = run.task.noise_rows() * run.recipe.batch_size if run.recipe.stream == "own" else 1
+    return max(1, min(LARGEST_ENSEMBLE, LARGEST_DRAW // draw))
 
 
 def _bar(missing: list[Run], asked: int, progress: bool) -> tqdm:

@@ -66,12 +66,11 @@ def product(factors: Tensor, dim: int = -1) -> Tensor:
         tensor([ 0., 10.,  0.])
     """
     rest = []
-    factors = factors.movedim(dim, -1)
-    while (n := factors.shape[-1]) > UNROLLED_FACTORS:  # halve wide products: one operation for many factors
+    while (n := factors.shape[dim]) > UNROLLED_FACTORS:  # halve wide products: one operation for many factors
         if n % 2:
-            rest.append(factors[..., -1])
-        factors = factors[..., : n // 2] * factors[..., n // 2 : n // 2 * 2]
-    level = [*factors.unbind(-1), *rest]
+            rest.append(factors.select(dim, n - 1))
+        factors = factors.narrow(dim, 0, n // 2) * factors.narrow(dim, n // 2, n // 2)
+    level = [*factors.unbind(dim), *rest]
     while len(level) > 1:
         pairs = [a * b for a, b in zip(level[::2], level[1::2], strict=False)]
         level = pairs + level[2 * len(pairs) :]
