@@ -1,6 +1,6 @@
 """Models: what a run trains, as a value; and what a whole model says of its units.
 
-A :class:`Stack` is a stack of units. The functions :func:`penalty`, :func:`project_` and :func:`sparsity_error` work on any module that contains
+A :class:`Stack` is a stack of units. ``recorded`` is how the names of the parameters begin that rows keep. The functions :func:`penalty`, :func:`project_` and :func:`sparsity_error` work on any module that contains
 units, a reader's own network included.
 """
 
@@ -62,6 +62,7 @@ class Stack(Value):
     kind: Literal["Stack"] = "Stack"
     layers: tuple[Layer, ...]
     one_by_one: ClassVar[bool] = False
+    recorded: ClassVar[str] = ""  # all parameters
 
     @model_validator(mode="after")
     def _not_empty(self) -> Stack:
@@ -96,6 +97,7 @@ class DigitSequence(Value):
     cell: Layer | None
     initial_state: float = 1.0
     one_by_one: ClassVar[bool] = True  # a CNN fills the processor by itself; stacked convolutions would be slower
+    recorded: ClassVar[str] = "cell."  # the digit reader is too large
 
     def build(self, in_features: int) -> nn.Module:
         return DigitSequenceNetwork(self.cell and self.cell.build(2), self.initial_state)

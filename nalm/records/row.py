@@ -29,7 +29,7 @@ def row_of(run: Run, column: int, log: Log, experiment: str, batch: str) -> dict
     at_selected = {name: float(errors[selected, column]) for name, errors in log.errors.items()}
     test_mse, threshold = at_selected.pop("test"), run.threshold
     solved_at = first_solved(log.iterations, log.errors["test"][:, column], threshold) if threshold is not None else np.nan
-    weights = {name: values[column] for name, values in log.weights.items()}
+    weights = {name: values[column] for name, values in log.weights.items() if name.startswith(run.model.recorded)}
     return {
         "key": run.key,
         "experiment": experiment,

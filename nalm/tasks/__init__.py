@@ -2,7 +2,7 @@
 
 from nalm.tasks.digits import DigitSequenceTask
 from nalm.tasks.operations import OPERATIONS
-from nalm.tasks.ranges import Range, Uniform, UniformUnion
+from nalm.tasks.ranges import Benford, Halves, Range, TrainingRange, TruncatedNormal, Uniform, UniformUnion
 from nalm.tasks.simple_arithmetic import SimpleArithmeticTask
 from nalm.tasks.single_module import UNIFORM_RANGES, SingleModuleTask, uniform_range
 from nalm.tasks.subset_arithmetic import SubsetArithmeticTask, TenParameterTask
@@ -12,14 +12,18 @@ __all__ = [
     "OPERATIONS",
     "UNIFORM_RANGES",
     "AnyTask",
+    "Benford",
     "DigitSequenceTask",
     "EvaluationSet",
+    "Halves",
     "Range",
     "SimpleArithmeticTask",
     "SingleModuleTask",
     "SubsetArithmeticTask",
     "Task",
     "TenParameterTask",
+    "TrainingRange",
+    "TruncatedNormal",
     "Uniform",
     "UniformUnion",
     "uniform_range",

@@ -11,7 +11,7 @@ from pydantic import model_validator
 from torch import Tensor
 
 from nalm.tasks.operations import OPERATIONS
-from nalm.tasks.ranges import Range, Uniform
+from nalm.tasks.ranges import Range, TrainingRange
 from nalm.tasks.task import EvaluationSet, Task, Tensors, as_float32
 from nalm.values import choose
 
@@ -40,7 +40,7 @@ class OperandTask(Task):
     """
 
     operation: str
-    interpolation: Uniform
+    interpolation: TrainingRange
     extrapolation: Range
 
     @model_validator(mode="after")
@@ -60,17 +60,14 @@ class OperandTask(Task):
         return str(self.interpolation)
 
     def structure(self) -> tuple:
-        return (type(self).__name__, self.operation, self.in_features)
+        numbers = self.interpolation.numbers(self.in_features)  # of equal shapes
+        return (type(self).__name__, self.operation, self.in_features, type(self.interpolation), *(n.shape for n in numbers.values()))
 
     def constants(self, seed: int) -> Tensors:
-        return {
-            "low": torch.tensor(self.interpolation.low),
-            "width": torch.tensor(self.interpolation.high - self.interpolation.low),
-            "operands": as_float32(self.operands(seed)),
-        }
+        return self.interpolation.numbers(self.in_features) | {"operands": as_float32(self.operands(seed))}
 
     def batch(self, noise: Tensor, constants: Tensors, shared: Tensors) -> tuple[Tensor, Tensor]:
-        x = (constants["low"] + constants["width"] * noise).mT
+        x = self.interpolation.transform(noise, constants).mT
         operands = constants["operands"]
         # A matrix product per run costs more than it computes while there are few inputs; with many, this order folds into one where x is shared.
         a, b = torch.matmul(operands, x.mT).unbind(0) if self.in_features > 32 else ((x * operand).sum(-1) for operand in operands)

@@ -1,4 +1,7 @@
-"""Ranges of inputs. A range draws its inputs from uniform numbers in (0, 1), in torch (training) as well as in NumPy (validation, test).
+"""Ranges of inputs: the distributions that tasks draw from, in NumPy (validation, test) and, for training, from uniform numbers in torch.
+
+For training a range offers two things: ``numbers(inputs)``, tensors that may differ between the runs of an ensemble, and the pure function
+``transform(u, numbers)``, which takes uniform numbers (inputs, batch) in (0, 1) to inputs of the same shape.
 
 NumPy's ``RandomState(seed).uniform(low, high)`` is ``low + (high - low) * random_sample()``, so the fixed validation and test inputs of the
 papers are reproduced to the last bit from their published seeds.
@@ -7,11 +10,19 @@ papers are reproduced to the last bit from their published seeds.
 from __future__ import annotations
 
 import numpy as np
-from pydantic import model_validator
+import torch
+from pydantic import Field, PositiveFloat, model_validator
+from scipy import stats
+from torch import Tensor
 
 from nalm.values import Value
 
-__all__ = ["Uniform", "UniformUnion", "Range"]
+__all__ = ["Benford", "Halves", "Range", "TrainingRange", "TruncatedNormal", "Uniform", "UniformUnion"]
+
+Tensors = dict[str, Tensor]
+
+FIRST_DIGITS = np.array([0.301, 0.176, 0.125, 0.097, 0.079, 0.067, 0.058, 0.051, 0.046])
+"""Benford's law, the probabilities of the digits 1 to 9, with the three digits of the division paper's code."""
 
 
 class Uniform(Value):
@@ -36,6 +47,13 @@ class Uniform(Value):
     def sample(self, generator: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
         return generator.uniform(self.low, self.high, shape)
 
+    def numbers(self, inputs: int) -> Tensors:
+        return {"low": torch.tensor(self.low), "width": torch.tensor(self.high - self.low)}
+
+    @staticmethod
+    def transform(u: Tensor, numbers: Tensors) -> Tensor:
+        return numbers["low"] + numbers["width"] * u
+
 
 class UniformUnion(Value):
     """The union of two ranges; every element picks one of them with probability 1/2.
@@ -55,4 +73,116 @@ class UniformUnion(Value):
         return np.where(generator.randint(0, 2, shape) == 0, first, second)
 
 
-Range = Uniform | UniformUnion
+class Halves(Value):
+    """The first half of the inputs (rounded down) from one range, the others from another: operands of known signs.
+
+    Source: division paper, Table 6; its code for any number of inputs.
+
+    >>> halves = Halves(first_half=Uniform(low=-2.0, high=-1.0), second_half=Uniform(low=1.0, high=2.0))
+    >>> print(halves, np.sign(halves.sample(np.random.RandomState(0), (1, 5))))
+    U[-2,-1) then U[1,2) [[-1. -1.  1.  1.  1.]]
+    """
+
+    first_half: Uniform
+    second_half: Uniform
+
+    def __str__(self) -> str:
+        return f"{self.first_half} then {self.second_half}"
+
+    def sample(self, generator: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
+        first, second = self.first_half.sample(generator, shape), self.second_half.sample(generator, shape)
+        return np.where(np.arange(shape[-1]) < shape[-1] // 2, first, second)
+
+    def numbers(self, inputs: int) -> Tensors:
+        ranges = [self.first_half] * (inputs // 2) + [self.second_half] * (inputs - inputs // 2)
+        low, width = [[r.low] for r in ranges], [[r.high - r.low] for r in ranges]
+        return {"low": torch.tensor(low), "width": torch.tensor(width)}  # (inputs, 1)
+
+    transform = staticmethod(Uniform.transform)
+
+
+class TruncatedNormal(Value):
+    """The normal distribution with this mean and standard deviation, given that the value lies in [low, high).
+
+    Source: division paper, Table 2.
+
+    >>> print(TruncatedNormal(mean=-1.0, deviation=3.0, low=-5.0, high=10.0))
+    TN(-1,3)[-5,10)
+    """
+
+    mean: float
+    deviation: PositiveFloat
+    low: float
+    high: float
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> TruncatedNormal:
+        if not self.low < self.high:
+            raise ValueError(f"A truncated normal distribution needs low < high, but got [{self.low:g}, {self.high:g}).")
+        return self
+
+    def __str__(self) -> str:
+        return f"TN({self.mean:g},{self.deviation:g})[{self.low:g},{self.high:g})"
+
+    def _bounds(self) -> tuple[float, float]:
+        return (self.low - self.mean) / self.deviation, (self.high - self.mean) / self.deviation
+
+    def sample(self, generator: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
+        return stats.truncnorm.rvs(*self._bounds(), loc=self.mean, scale=self.deviation, size=shape, random_state=generator)
+
+    def numbers(self, inputs: int) -> Tensors:
+        below, until = stats.norm.cdf(self._bounds())
+        values = {"mean": self.mean, "deviation": self.deviation, "low": self.low, "high": self.high, "below": below, "share": until - below}
+        return {name: torch.tensor(value, dtype=torch.float32) for name, value in values.items()}
+
+    @staticmethod
+    def transform(u: Tensor, numbers: Tensors) -> Tensor:
+        n = numbers
+        # sqrt(2) erfinv(2 p - 1) is the quantile function of p; torch has it as ndtri as well, four times slower.
+        x = n["mean"] + n["deviation"] * 2**0.5 * torch.erfinv(2 * (n["below"] + n["share"] * u) - 1)
+        return torch.minimum(torch.maximum(x, n["low"]), n["high"])  # rounding in the tails
+
+
+class Benford(Value):
+    """Whole numbers of this many digits whose first digit follows Benford's law, while the others are uniform and none of them a leading zero.
+
+    The numbers 10, 20, ... are left out: the trailing digits make a number without leading zeros, 1 to 9 or 10 to 99. So it is in the authors' code;
+    the paper speaks of real numbers. Source: division paper, Table 2.
+
+    >>> print(Benford(digits=2), Benford(digits=2).values()[0].astype(int)[:3], round(Benford(digits=2).values()[1][:9].sum(), 3))
+    B[10,100) [11 12 13] 0.301
+    """
+
+    digits: int = Field(ge=2, le=3)
+
+    def __str__(self) -> str:
+        return f"B[{10 ** (self.digits - 1)},{10**self.digits})"
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers that occur and their probabilities."""
+        tens = 10 ** (self.digits - 1)
+        rest = np.arange(tens // 10, tens)
+        values = np.arange(1, 10)[:, None] * tens + rest
+        return values.ravel().astype(float), np.repeat(FIRST_DIGITS / len(rest), len(rest))
+
+    def sample(self, generator: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
+        values, probabilities = self.values()
+        return generator.choice(values, shape, p=probabilities)
+
+    def numbers(self, inputs: int) -> Tensors:
+        tens = 10 ** (self.digits - 1)
+        until = FIRST_DIGITS.cumsum()
+        numbers = {"from": until - FIRST_DIGITS, "per": 0.9 * tens / FIRST_DIGITS, "count": 0.9 * tens, "tens": tens}
+        return {name: torch.tensor(value, dtype=torch.float32) for name, value in numbers.items()}
+
+    @staticmethod
+    def transform(u: Tensor, numbers: Tensors) -> Tensor:
+        n = numbers
+        digit = sum((u >= n["from"][d]).to(torch.int64) for d in range(1, 9))  # less one
+        rest = ((u - n["from"][digit]) * n["per"][digit]).floor()
+        rest = torch.minimum(torch.maximum(rest, torch.zeros_like(rest)), n["count"] - 1)  # rounding at the ends
+        return (digit + 1) * n["tens"] + n["tens"] / 10 + rest
+
+
+TrainingRange = Uniform | Halves | TruncatedNormal | Benford
+Range = Uniform | UniformUnion | Halves | TruncatedNormal | Benford

@@ -22,7 +22,7 @@ class Recipe(Value):
         optimiser: :class:`Adam`, :class:`SGD` or :class:`RMSProp` with its learning rate.
         batch_size: fresh examples per iteration.
         log_interval: iterations between evaluations; an evaluation at iteration t sees the weights before update t.
-        loss: ``"mse"``, ``"pcc"`` or ``"mape"``.
+        loss: ``"mse"``, ``"pcc"``, ``"mape"`` or ``"mse+pcc"``.
         penalties: terms added to the loss; at most one of each kind.
         clip_gradient_norm: largest Euclidean norm of a run's whole gradient (data loss and penalties); ``None`` for no clipping.
         selection: which evaluated model is reported: ``"best-validation"`` (first minimum of the validation error) or ``"last"``.

@@ -61,6 +61,7 @@ CASES = {
     "NAU-NMU": run(Stack.of("NAU", 2, "NMU", 1), task=TenParameterTask(), penalties=(Discretisation(weight=10.0, start=0, end=50),)),
     "NALU-NALU, 100 inputs": run(Stack.of("NALU", 2, "NALU", 1), task=SubsetArithmeticTask(operation="mul"), iterations=20),
     "NAC, MAPE": run(Stack.of("NAC", 1), loss="mape"),
+    "NAC, MSE + PCC": run(Stack.of("NAC", 1), loss="mse+pcc"),
     "PCC": run(Stack.of("NMU", 1), task=SingleModuleTask.on("U[1,2)", "mul"), loss="pcc"),
 }
 

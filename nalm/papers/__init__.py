@@ -1,0 +1,1 @@
+"""The papers' own settings: which models, recipes and ranges an experiment of a paper means. Nothing else in the library depends on this room."""

@@ -1,0 +1,55 @@
+"""Training draws (torch) and evaluation draws (NumPy) of a range follow the same distribution."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from nalm.papers import division
+from nalm.tasks import Benford, Halves, TruncatedNormal, Uniform
+from nalm.training.streams import uniforms
+
+RANGES = {str(r): r for pair in [*division.DISTRIBUTIONS.values(), *division.MIXED_SIGNS.values()] for r in pair if hasattr(r, "transform")}
+
+
+def drawn(range_, inputs=3, numbers=20_000):
+    return range_.transform(uniforms(torch.tensor([1]), torch.tensor(5), inputs, numbers)[0], range_.numbers(inputs)).double().numpy()
+
+
+@pytest.mark.parametrize("range_", RANGES.values(), ids=RANGES)
+def test_training_and_evaluation_draw_alike(range_):
+    trained, evaluated = drawn(range_), range_.sample(np.random.RandomState(3), (20_000, 3)).T
+    for ours, theirs in zip(trained, evaluated, strict=True):
+        assert stats.ks_2samp(ours, theirs).pvalue > 1e-4
+        assert stats.levene(ours, theirs).pvalue > 1e-4
+
+
+def test_truncated_normal_follows_its_distribution_and_stays_inside():
+    range_ = TruncatedNormal(mean=1.0, deviation=3.0, low=-10.0, high=5.0)
+    x = drawn(range_).ravel()
+    assert -10 <= x.min() and x.max() <= 5
+    expected = stats.truncnorm((-10 - 1) / 3, (5 - 1) / 3, loc=1, scale=3)
+    assert stats.kstest(x, expected.cdf).pvalue > 1e-4
+    ends = range_.transform(torch.tensor([2.0**-24, 1 - 2.0**-24]), range_.numbers(1))
+    assert ends.tolist() == pytest.approx([-10, 5], abs=1e-2)
+
+
+@pytest.mark.parametrize(("digits", "numbers", "smallest", "largest"), [(2, 81, 11, 99), (3, 810, 110, 999)])
+def test_benford_draws_exactly_its_numbers_with_its_frequencies(digits, numbers, smallest, largest):
+    range_ = Benford(digits=digits)
+    values, probabilities = range_.values()
+    assert (len(values), values.min(), values.max()) == (numbers, smallest, largest) and probabilities.sum() == pytest.approx(1)
+    x, counts = np.unique(drawn(range_, numbers=200_000), return_counts=True)
+    assert np.array_equal(x, values)
+    assert stats.chisquare(counts, probabilities * counts.sum()).pvalue > 1e-4
+    assert range_.transform(torch.tensor([2.0**-24, 1 - 2.0**-24]), range_.numbers(1)).tolist() == [smallest, largest]
+
+
+def test_halves_gives_the_middle_input_to_the_second_half():
+    x = drawn(Halves(first_half=Uniform(low=-2.0, high=-1.0), second_half=Uniform(low=1.0, high=2.0)), inputs=5)
+    assert (np.sign(x[:2]) == -1).all() and (np.sign(x[2:]) == 1).all()
+
+
+def test_an_empty_range_is_refused():
+    with pytest.raises(ValueError, match=r"low < high, but got \[5, 5\)"):
+        TruncatedNormal(mean=0.0, deviation=1.0, low=5.0, high=5.0)
