@@ -52,6 +52,11 @@ class Layer(Value):
 class Stack(Value):
     """A stack of units, for instance ``Stack.of("NAU", 2, "NMU", 1)``.
 
+    Args:
+        layers: from input to output.
+        draws: the initial weights are drawn this many times and the last draw is kept. The papers' code draws twice, once in the constructor of
+            the model and once in the script.
+
     >>> Stack.of("NAU", 2, "NMU", 1).build(4)
     Sequential(
       (0): NAU(in_features=4, out_features=2)
@@ -61,6 +66,7 @@ class Stack(Value):
 
     kind: Literal["Stack"] = "Stack"
     layers: tuple[Layer, ...]
+    draws: PositiveInt = 1
     one_by_one: ClassVar[bool] = False
     recorded: ClassVar[str] = ""  # all parameters
 
@@ -78,10 +84,9 @@ class Stack(Value):
 
     def build(self, in_features: int) -> nn.Sequential:
         """A module with fresh weights from torch's global generator."""
-        units = []
-        for layer in self.layers:
-            units.append(layer.build(in_features))
-            in_features = layer.out_features
+        sizes = [in_features, *(layer.out_features for layer in self.layers)]
+        for _ in range(self.draws):
+            units = [layer.build(size) for layer, size in zip(self.layers, sizes, strict=False)]
         return nn.Sequential(*units)
 
 
