@@ -1,0 +1,87 @@
+"""What a verdict is made of: comparisons of numbers, and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nalm import measures
+from nalm.measures import Interval
+from nalm.tables import text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Check", "Claim", "Comparison", "Judge", "exactly", "rate", "solved", "student"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A number measured here beside the published one, each with its interval (of no width if there is none)."""
+
+    what: str
+    ours: Interval
+    published: Interval
+
+    @property
+    def agrees(self) -> bool:
+        return self.ours.overlaps(self.published)
+
+    def __str__(self) -> str:
+        return text(self.ours)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A comparison between models that the paper's text makes, with the number to show for it."""
+
+    what: str
+    agrees: bool
+    shown: str = ""
+
+    def __str__(self) -> str:
+        return self.shown
+
+
+@dataclass(frozen=True)
+class Judge:
+    """How an item is judged by recorded rows.
+
+    Args:
+        rows: which rows belong to it.
+        by: the columns that make a configuration, each of which needs the paper's seeds.
+        compare: what is compared, the headline first.
+    """
+
+    rows: Callable[[pd.DataFrame], pd.DataFrame]
+    by: tuple[str, ...]
+    compare: Callable[[pd.DataFrame], Iterable[Comparison | Claim]]
+
+
+Check = Callable[[], Iterable[Comparison | Claim]]
+"""How an item is judged that needs no rows: tables of settings and analytic figures."""
+
+
+def exactly(number: float) -> Interval:
+    """A number without uncertainty."""
+    return Interval(number, number, number, 0)
+
+
+def rate(number: float, runs: int) -> Interval:
+    """A published success rate of this many runs."""
+    solved = round(number * runs)
+    return measures.success_rate([True] * solved + [False] * (runs - solved))
+
+
+def student(number: float, standard_error: float, runs: int) -> Interval:
+    """A published mean with its standard error."""
+    from scipy.stats import t
+
+    half = t.ppf(0.975, runs - 1) * standard_error
+    return Interval(number, number - half, number + half, runs)
+
+
+def solved(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of solved runs."""
+    return rows[rows["success"].fillna(False).astype(bool)]
