@@ -5,6 +5,7 @@ import pytest
 from nalm import measures, published
 
 ROWS = {
+    "division_golden_errors": 108,
     "division_values": 195,
     "items": 67,
     "nau_nmu_fig9_gate_histogram": 30,

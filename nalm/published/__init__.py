@@ -13,6 +13,7 @@
   from the order of the points and are not printed;
 * ``division_values``: numbers and ticks in the text and tables of Mistry, Farrahi & Hare (2022), whose figures are not
   available as numbers; ``value`` may be a word;
+* ``division_golden_errors``: the points of its Figure 5, from a file of the authors;
 * ``items``: the 67 figures and tables of the three papers, for nalm.scoreboard.
 
 Sources: A. Madsen, A. R. Johansen, Neural Arithmetic Units, ICLR 2020; N. Heim, T. Pevný, V. Šmídl, Neural Power
