@@ -58,9 +58,9 @@ def needs(run: Run) -> Needs:
 
 
 def drawing(runs: Sequence[Run]) -> Callable[[Tensor], Tensor]:
-    """A function of the iteration that draws the batches of runs of one structure and adds them up."""
+    """A function of the iteration that draws the batches of runs of one structure."""
     seeds, rows, batch = _seeds(runs), runs[0].task.noise_rows(), runs[0].recipe.batch_size
-    return lambda iteration: uniforms(seeds, iteration, rows, batch).sum(-1)
+    return lambda iteration: uniforms(seeds, iteration, rows, batch)
 
 
 def floor(runs: Sequence[Run]) -> Callable[[Tensor], Tensor]:

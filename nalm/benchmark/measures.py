@@ -18,6 +18,7 @@ __all__ = ["MEASURES", "SCALING", "Measure", "Size", "measure", "scaling"]
 
 RATE = "run-iterations/s"
 MOST_NUMBERS = {"runs": (1, 3, 10, 30, 100, 300, 1000), "inputs": (2, 5, 10, 20, 50, 100), "hidden": (2, 4, 6, 8, 10)}
+EAGER = {rates.compiled_ensembles: rates.eager_ensembles, rates.floors: rates.eager_floors, rates.drawing: rates.eager_drawing}
 ENSEMBLE = 100
 """Runs that are trained together where the cost against inputs and hidden size is measured."""
 
@@ -79,7 +80,7 @@ def _rate(way: Callable, workload: str, one_core: bool = False) -> Callable[[Siz
 
 
 def _available(way: Callable, size: Size) -> Callable:
-    return way if size.compiled or way is not rates.compiled_ensembles else rates.eager_ensembles
+    return way if size.compiled else EAGER.get(way, way)
 
 
 def _plain(processes: int) -> Callable[[Size], tuple[float, str]]:
@@ -117,7 +118,7 @@ MEASURES: dict[str, Callable[[Size], tuple[float, str]]] = {
     **{f"{name}-one-core": _rate(rates.compiled_ensembles, name, one_core=True) for name in WORKLOADS},
     **{name: _rate(rates.compiled_ensembles, name) for name in WORKLOADS},
     **{f"floor-{name}": _rate(rates.floors, name) for name in WORKLOADS},
-    **{f"drawing-{name}": _rate(rates.drawing, name) for name in WORKLOADS},
+    **{f"drawing-{name}": _rate(rates.drawing, name) for name in ("division-2", "subset-100-own")},
     "division-2-cell": _cell,
     "cnn": _digits,
     "subset-100-1000-runs-memory": _memory,

@@ -15,14 +15,26 @@ from threading import BrokenBarrierError
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from nalm.benchmark import floor
 from nalm.records.memoised import ensembles_of
 from nalm.training import Ensemble, Run
 from nalm.training.compiler import compiled
 
-__all__ = ["compiled_ensembles", "drawing", "eager_ensembles", "floors", "peak_memory", "plain_loops", "rate", "shares", "side_by_side", "updates_only"]
+__all__ = [
+    "compiled_ensembles",
+    "drawing",
+    "eager_drawing",
+    "eager_ensembles",
+    "eager_floors",
+    "floors",
+    "peak_memory",
+    "plain_loops",
+    "rate",
+    "shares",
+    "side_by_side",
+    "updates_only",
+]
 
 Ensembles = Sequence[Sequence[Run]]
 Ready = Callable[[], Any]
@@ -87,18 +99,34 @@ def updates_only(ensembles: Ensembles) -> Ready:
 
 def floors(ensembles: Ensembles) -> Ready:
     """What the updates cannot do without, see :mod:`nalm.benchmark.floor`; compiled, as the ensembles are."""
+    return _repeated(floor.floor, ensembles, compiled)
+
+
+def eager_floors(ensembles: Ensembles) -> Ready:
+    """The same without a compiler."""
     return _repeated(floor.floor, ensembles)
 
 
 def drawing(ensembles: Ensembles) -> Ready:
     """The batches of the updates alone; compiled."""
+    return _repeated(floor.drawing, ensembles, compiled)
+
+
+def eager_drawing(ensembles: Ensembles) -> Ready:
+    """The same without a compiler."""
     return _repeated(floor.drawing, ensembles)
 
 
-def _repeated(kind: Callable[[Sequence[Run]], Callable[[Tensor], Tensor]], ensembles: Ensembles) -> Ready:
-    functions = [(compiled(kind(runs)), torch.arange(runs[0].recipe.iterations)) for runs in ensembles]
+def _repeated(kind: Callable, ensembles: Ensembles, wrap: Callable[[Callable], Callable] = lambda function: function) -> Ready:
+    functions = [(wrap(kind(runs)), torch.arange(runs[0].recipe.iterations)) for runs in ensembles]
     [function(iterations[0]) for function, iterations in functions]
-    return lambda: [function(iteration) for function, iterations in functions for iteration in iterations]
+
+    def work() -> None:
+        for function, iterations in functions:
+            for iteration in iterations:
+                function(iteration)
+
+    return work
 
 
 def shares(runs: Sequence[Run], processes: int) -> list[Ensembles]:
