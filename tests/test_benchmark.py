@@ -6,7 +6,20 @@ import re
 import pytest
 import torch
 
-from nalm.benchmark import MEASURES, SCALING, Measure, Measurement, Needs, Size, division_runs, measure, needs, recorded_measurement, scaling, subset_runs
+from nalm.benchmark import (
+    MEASURES,
+    SCALING,
+    Measure,
+    Measurement,
+    Needs,
+    Size,
+    division_runs,
+    measure,
+    needs,
+    recorded_measurement,
+    scaling,
+    subset_runs,
+)
 from nalm.benchmark.__main__ import main
 from nalm.benchmark.floor import floor
 from nalm.benchmark.rates import eager_ensembles, rate, shares, side_by_side

@@ -4,7 +4,11 @@ Rates are in run-iterations per second: runs times updates by wall seconds, the 
 """
 
 from nalm.benchmark.floor import Needs, needs
-from nalm.benchmark.measurement import Measurement, measure_machine, recorded_measurement
+from nalm.benchmark.measurement import (
+    Measurement,
+    measure_machine,
+    recorded_measurement,
+)
 from nalm.benchmark.measures import MEASURES, SCALING, Measure, Size, measure, scaling
 from nalm.benchmark.workloads import digit_runs, division_runs, subset_runs
 

@@ -73,7 +73,8 @@ class Measure:
 def _rate(way: Callable, workload: str, one_core: bool = False) -> Callable[[Size], tuple[float, str]]:
     def measured(size: Size) -> tuple[float, str]:
         kind = WORKLOADS[workload]
-        runs = kind.make(*size.of(kind.runs, kind.iterations))
+        iterations = kind.iterations if way is not rates.eager_ensembles and size.compiled else kind.iterations // 15
+        runs = kind.make(*size.of(kind.runs, iterations))
         return rates.rate(_available(way, size), rates.shares(runs, 1 if one_core else size.processes)), RATE
 
     return measured

@@ -6,7 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nalm.models import DigitSequence, Layer, Stack
-from nalm.tasks import UNIFORM_RANGES, DigitSequenceTask, SingleModuleTask, SubsetArithmeticTask
+from nalm.tasks import (
+    UNIFORM_RANGES,
+    DigitSequenceTask,
+    SingleModuleTask,
+    SubsetArithmeticTask,
+)
 from nalm.training import L1, Adam, Discretisation, Recipe, Run
 
 __all__ = ["WORKLOADS", "Workload", "digit_runs", "division_runs", "subset_runs"]
