@@ -421,7 +421,9 @@ def cost_curves(costs: Mapping[str, Sequence[tuple[float, float]]], ylabel: str)
             shown = [number for place, number in enumerate(numbers) if len(numbers) < 6 or place % 2 == 0]
             axis.set_xticks(shown, [f"{number:,}" for number in shown])
             axis.xaxis.set_minor_formatter(NullFormatter())
+            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            axis.yaxis.set_minor_formatter(NullFormatter())
         axes[0].set_ylabel(ylabel)
     return figure
 
