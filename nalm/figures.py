@@ -418,7 +418,7 @@ def cost_curves(costs: Mapping[str, Sequence[tuple[float, float]]], ylabel: str)
             numbers, values = zip(*pairs, strict=True)
             axis.plot(numbers, values, "o-", color="#0072B2", markersize=5)
             axis.set(xscale="log", yscale="log", xlabel=name)
-            shown = [number for place, number in enumerate(numbers) if len(numbers) < 6 or place % 2 == 0]
+            shown = [number for place, number in enumerate(numbers) if len(numbers) < 6 or (len(numbers) - place) % 2 == 1]
             axis.set_xticks(shown, [f"{number:,}" for number in shown])
             axis.xaxis.set_minor_formatter(NullFormatter())
             axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
