@@ -20,7 +20,7 @@ help:
 	@echo 'make live            build the book and serve it on this machine, PORT=$(PORT)'
 	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 ARGS="…"'
 	@echo 'make scoreboard      write the scoreboard and the table of the README anew from the recorded runs'
-	@echo 'make bench           measure how fast runs are trained on this machine'
+	@echo 'make bench           measure how fast runs are trained on this machine, and its floor: ARGS="division-2 cnn"'
 	@echo 'make soak            kill and restart sweeps at random moments and compare their rows, MINUTES=$(MINUTES)'
 	@echo 'make clean           remove what was built'
 

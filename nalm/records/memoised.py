@@ -20,7 +20,7 @@ from nalm.records.store import Store
 from nalm.records.workers import Team, checkpoint_of, cores, train_ensembles
 from nalm.training import Log, Run, check_device
 
-__all__ = ["run_all"]
+__all__ = ["ensembles_of", "run_all"]
 
 LARGEST_ENSEMBLE = 256
 """Rows are recorded after each ensemble; more runs at once are hardly faster on a CPU."""
@@ -84,7 +84,7 @@ def run_all(
         store.make_room(missing)
         with _team(executor, scheduler) as (team, places):
             # Grouped before the recorded runs are taken out, so that an interrupted sweep finds its ensembles and their checkpoints again.
-            ensembles = [[run for run in ensemble if run.key not in known] for ensemble in _ensembles(runs, places)]
+            ensembles = [[run for run in ensemble if run.key not in known] for ensemble in ensembles_of(runs, places)]
             _train([ensemble for ensemble in ensembles if ensemble], store, device, progress, len(runs), team)
         known = _known(sources)
     return pd.DataFrame([known[run.key] | run.labels for run in runs]).infer_objects()
@@ -125,14 +125,23 @@ def _known(sources: list[Store]) -> dict[str, dict[str, Any]]:
     return {row["key"]: row for source in sources for row in source.read().to_dict("records")}
 
 
-def _ensembles(runs: list[Run], places: int) -> list[list[Run]]:
-    """Runs of equal structure together; where that leaves places without work, in smaller ensembles; large models each by themselves."""
+def ensembles_of(runs: Sequence[Run], places: int) -> list[list[Run]]:
+    """How :func:`run_all` groups runs into ensembles, of which ``places`` are trained at once.
+
+    Runs of equal structure are trained together; where that leaves places without work, in smaller ensembles of about equal size; runs that draw
+    many numbers in ensembles whose numbers a core's cache holds; large models each by themselves.
+    """
     groups: dict[tuple, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.structure(), []).append(run)
     share = len(runs) if len(groups) >= places else -(-len(runs) // places)
-    sizes = {structure: min(share, _most_runs(group[0])) for structure, group in groups.items()}
-    return [group[i : i + sizes[s]] for s, group in groups.items() for i in range(0, len(group), sizes[s])]
+    ensembles = []
+    for group in groups.values():
+        parts = -(-len(group) // min(share, _most_runs(group[0])))
+        parts = -(-parts // places) * places if len(groups) == 1 else parts  # all places are done at the same time
+        size = -(-len(group) // parts)
+        ensembles += [group[first : first + size] for first in range(0, len(group), size)]
+    return ensembles
 
 
 def _most_runs(run: Run) -> int:

@@ -13,21 +13,28 @@ import torch
 
 from nalm.training import Log, Run
 
-__all__ = ["provenance"]
+__all__ = ["processor", "provenance", "surroundings"]
 
 PACKAGES = ("nalm", "torch", "numpy")
 
 
 def provenance(runs: list[Run], log: Log) -> dict[str, Any]:
     """What is stored once for all rows that were trained together; to be asked where they were trained."""
-    return {
-        "commit": _commit(),
+    origin = surroundings() | {
         "compiled": log.compiled,
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "device": torch.cuda.get_device_name(log.device) if log.device.startswith("cuda") else _processor(),
+        "device": torch.cuda.get_device_name(log.device) if log.device.startswith("cuda") else processor(),
         "runs": len(runs),
         "seconds": round(log.seconds, 2),
         "threads": log.threads,
+    }
+    return dict(sorted(origin.items()))
+
+
+def surroundings() -> dict[str, Any]:
+    """Commit, date and versions: what anything that is computed now depends on besides the hardware."""
+    return {
+        "commit": _commit(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "versions": {"python": platform.python_version()} | {package: _version(package) for package in PACKAGES},
     }
 
@@ -52,7 +59,8 @@ def _commit() -> str | None:
         return None
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The processor's name."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

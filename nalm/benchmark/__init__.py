@@ -1,0 +1,30 @@
+"""How fast are runs trained on this machine, and how far is that from what it could do? ``make bench`` prints a line per measure.
+
+Rates are in run-iterations per second: runs times updates by wall seconds, the evaluations every 1,000 updates included, compilation not.
+"""
+
+from nalm.benchmark.floor import Needs, needs
+from nalm.benchmark.measurement import (
+    Measurement,
+    measure_machine,
+    recorded_measurement,
+)
+from nalm.benchmark.measures import MEASURES, SCALING, Measure, Size, measure, scaling
+from nalm.benchmark.workloads import digit_runs, division_runs, subset_runs
+
+__all__ = [
+    "MEASURES",
+    "SCALING",
+    "Measure",
+    "Measurement",
+    "Needs",
+    "Size",
+    "digit_runs",
+    "division_runs",
+    "measure",
+    "measure_machine",
+    "needs",
+    "recorded_measurement",
+    "scaling",
+    "subset_runs",
+]

@@ -1,0 +1,201 @@
+"""Ways to train runs, and how fast each is.
+
+A way is a function that gets some ensembles ready, compilation included, and returns a function of no arguments that does what is timed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from threading import BrokenBarrierError
+from typing import Any
+
+import torch
+
+from nalm.benchmark import floor
+from nalm.records.memoised import ensembles_of
+from nalm.training import Ensemble, Run
+from nalm.training.compiler import compiled
+
+__all__ = [
+    "compiled_ensembles",
+    "drawing",
+    "eager_drawing",
+    "eager_ensembles",
+    "eager_floors",
+    "floors",
+    "peak_memory",
+    "plain_loops",
+    "rate",
+    "shares",
+    "side_by_side",
+    "updates_only",
+]
+
+Ensembles = Sequence[Sequence[Run]]
+Ready = Callable[[], Any]
+BARRIER_SECONDS = 600.0
+_barrier: Any = None
+
+
+def plain_loops(ensembles: Ensembles) -> Ready:
+    """One run after another in an ordinary PyTorch loop: a module, ``torch.optim.Adam``, fresh batches, evaluations; without penalties."""
+    runs = [run for ensemble in ensembles for run in ensemble]
+    [_plain_loop(run, max(1, run.recipe.iterations // 20)) for run in runs]
+    return lambda: [_plain_loop(run, run.recipe.iterations) for run in runs]
+
+
+def _plain_loop(run: Run, iterations: int) -> None:
+    generator = torch.Generator().manual_seed(run.seed)
+    module, constants = run.model.build(run.task.in_features), run.task.constants(run.seed)
+    optimiser = torch.optim.Adam(module.parameters(), lr=run.recipe.optimiser.lr)
+    evaluation = run.task.evaluation(run.seed)
+    for iteration in range(iterations):
+        if iteration % run.recipe.log_interval == 0:
+            with torch.no_grad():
+                [(module(examples.inputs) - examples.targets).square().mean() for examples in evaluation.values()]
+        noise = torch.rand(run.task.noise_rows(), run.recipe.batch_size, generator=generator)
+        x, target = run.task.batch(noise, constants, {})
+        optimiser.zero_grad()
+        loss = (module(x) - target).square().mean()
+        loss.backward()
+        optimiser.step()
+        [unit.project_() for unit in module]
+
+
+def eager_ensembles(ensembles: Ensembles) -> Ready:
+    """Ensembles without a compiler."""
+    return _ensembles(ensembles, False)
+
+
+def compiled_ensembles(ensembles: Ensembles) -> Ready:
+    """Ensembles as the book's runs are trained."""
+    return _ensembles(ensembles, True)
+
+
+def _ensembles(ensembles: Ensembles, compiled: bool) -> Ready:
+    ready = [Ensemble(runs, compiled=compiled) for runs in ensembles]
+    [ensemble.warm_up() for ensemble in ready]
+    return lambda: [ensemble.train() for ensemble in ready]
+
+
+def updates_only(ensembles: Ensembles) -> Ready:
+    """Eager updates of ensembles, without evaluation."""
+    ready = [Ensemble(runs, compiled=False) for runs in ensembles]
+
+    def update(ensemble: Ensemble, iterations: int) -> None:
+        parameters, state, step = ensemble.parameters, ensemble.state, ensemble.update
+        for iteration in range(iterations):
+            draw = step.host_draw(iteration)
+            parameters, state = step(parameters, state, torch.tensor(iteration), draw, step.constants, step.numbers)
+
+    [update(ensemble, 1) for ensemble in ready]
+    return lambda: [update(ensemble, ensemble.recipe.iterations) for ensemble in ready]
+
+
+def floors(ensembles: Ensembles) -> Ready:
+    """What the updates cannot do without, see :mod:`nalm.benchmark.floor`; compiled, as the ensembles are."""
+    return _repeated(floor.floor, ensembles, compiled)
+
+
+def eager_floors(ensembles: Ensembles) -> Ready:
+    """The same without a compiler."""
+    return _repeated(floor.floor, ensembles)
+
+
+def drawing(ensembles: Ensembles) -> Ready:
+    """The batches of the updates alone; compiled."""
+    return _repeated(floor.drawing, ensembles, compiled)
+
+
+def eager_drawing(ensembles: Ensembles) -> Ready:
+    """The same without a compiler."""
+    return _repeated(floor.drawing, ensembles)
+
+
+def _repeated(kind: Callable, ensembles: Ensembles, wrap: Callable[[Callable], Callable] = lambda function: function) -> Ready:
+    functions = [(wrap(kind(runs)), torch.arange(runs[0].recipe.iterations)) for runs in ensembles]
+    [function(iterations[0]) for function, iterations in functions]
+
+    def work() -> None:
+        for function, iterations in functions:
+            for iteration in iterations:
+                function(iteration)
+
+    return work
+
+
+def shares(runs: Sequence[Run], processes: int) -> list[Ensembles]:
+    """The ensembles of each of some processes, as :func:`nalm.records.run_all` divides runs."""
+    ensembles = ensembles_of(runs, processes)
+    return [ensembles[first::processes] for first in range(min(processes, len(ensembles)))]
+
+
+def rate(way: Callable[[Ensembles], Ready], shares: Sequence[Ensembles]) -> float:
+    """Run-iterations per second of processes that work side by side, each with one thread.
+
+    All start when all are ready; what counts is the one that is done last.
+
+    Args:
+        way: how the runs are trained; found by name in the other processes.
+        shares: the ensembles of each process. One share is trained in this process.
+    """
+    seconds = side_by_side(_seconds, [(way, share) for share in shares])
+    return sum(len(runs) * runs[0].recipe.iterations for share in shares for runs in share) / max(seconds)
+
+
+def peak_memory(way: Callable[[Ensembles], Ready], ensembles: Ensembles) -> float:
+    """GiB that a fresh process has held at most, all its libraries included, when it has trained ensembles."""
+    return side_by_side(_peak, [(way, ensembles)], here=False)[0]
+
+
+def side_by_side(function: Callable, arguments: Sequence[tuple], here: bool = True) -> list[Any]:
+    """Results of a function called in a process for each tuple of arguments; a single call may be made ``here``, in this process."""
+    if here and len(arguments) == 1:
+        return [function(*arguments[0])]
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(len(arguments))
+    with ProcessPoolExecutor(len(arguments), mp_context=context, initializer=_begin, initargs=(barrier,)) as pool:
+        futures = [pool.submit(function, *some) for some in arguments]
+        errors = [error for future in futures if (error := future.exception())]
+    if errors:
+        raise next((error for error in errors if not isinstance(error, BrokenBarrierError)), errors[0])
+    return [future.result() for future in futures]
+
+
+def _begin(barrier: Any) -> None:
+    global _barrier
+    _barrier = barrier
+
+
+def _seconds(way: Callable[[Ensembles], Ready], ensembles: Ensembles) -> float:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        work = way(ensembles)
+        if _barrier is not None:
+            _barrier.wait(BARRIER_SECONDS)
+        start = time.perf_counter()
+        work()
+        return time.perf_counter() - start
+    except BaseException:
+        if _barrier is not None:
+            _barrier.abort()  # the others need not wait
+        raise
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _peak(way: Callable[[Ensembles], Ready], ensembles: Ensembles) -> float:
+    _seconds(way, ensembles)
+    status = Path("/proc/self/status")
+    if status.exists():
+        kib = next(line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(kib) / 2**20
+    import resource  # not on Windows
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**30 if sys.platform == "darwin" else 2**20)

@@ -1,0 +1,82 @@
+"""What is measured: runs of the papers' experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nalm.models import DigitSequence, Layer, Stack
+from nalm.tasks import (
+    UNIFORM_RANGES,
+    DigitSequenceTask,
+    SingleModuleTask,
+    SubsetArithmeticTask,
+)
+from nalm.training import L1, Adam, Discretisation, Recipe, Run
+
+__all__ = ["WORKLOADS", "Workload", "digit_runs", "division_runs", "subset_runs"]
+
+MODIFIED_REAL_NPU = Stack(
+    layers=(Layer(unit="RealNPU", options={"init": "capped-glorot", "clip": ("weight", "gate"), "discretise": ("weight", "gate")}),)
+)
+
+
+def division_runs(inputs: int = 2, runs: int = 225, iterations: int = 50_000) -> list[Run]:
+    """The modified Real NPU of the division paper, on its nine ranges in turn; batches of 128 examples, own streams.
+
+    >>> len({str(run.task.interpolation) for run in division_runs(runs=225)})
+    9
+    """
+    penalties = (L1(start=1e-9, end=1e-7), Discretisation(weight=1.0, start=40_000, end=50_000))
+    recipe = Recipe(iterations=iterations, optimiser=Adam(lr=5e-3), penalties=penalties)
+    tasks = [SingleModuleTask.on(name, operation="div", inputs=inputs) for name in UNIFORM_RANGES]
+    return [Run(task=tasks[i % len(tasks)], model=MODIFIED_REAL_NPU, recipe=recipe, seed=i // len(tasks)) for i in range(runs)]
+
+
+def subset_runs(stream: str, runs: int = 100, iterations: int = 50_000, inputs: int = 100, hidden: int = 2) -> list[Run]:
+    """NAU and NMU on the subset arithmetic of the nau-nmu paper, a product; batches of 128 examples.
+
+    Args:
+        stream: ``"own"`` or ``"common"``, see :class:`nalm.training.Recipe`.
+        runs: how many, each with its own seed.
+        iterations: updates per run.
+        inputs: size of the input.
+        hidden: outputs of the NAU.
+    """
+    recipe = Recipe(iterations=iterations, optimiser=Adam(lr=1e-3), stream=stream)
+    task, model = SubsetArithmeticTask(operation="mul", inputs=inputs), Stack.of("NAU", hidden, "NMU", 1)
+    return [Run(task=task, model=model, recipe=recipe, seed=seed) for seed in range(runs)]
+
+
+def digit_runs(runs: int, iterations: int) -> list[Run]:
+    """The digit reader with an NMU, on products of two digits: batches of 64 pairs of images of 28 by 28 pixels.
+
+    The digits are scikit-learn's, enlarged, so that no other data are needed; the time of an update does not depend on what is on an image.
+    """
+    recipe = Recipe(iterations=iterations, optimiser=Adam(lr=1e-3), batch_size=64)
+    task = DigitSequenceTask(operation="product", source="sklearn", test_lengths=(1,))
+    return [Run(task=task, model=DigitSequence(cell=Layer(unit="NMU")), recipe=recipe, seed=seed) for seed in range(runs)]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Runs to measure with.
+
+    Args:
+        make: number of runs, number of updates -> runs of one structure.
+        runs: the usual number of runs.
+        iterations: updates that take some seconds on a laptop.
+    """
+
+    make: Callable[[int, int], list[Run]]
+    runs: int
+    iterations: int
+
+
+WORKLOADS = {
+    "division-2": Workload(lambda runs, iterations: division_runs(2, runs, iterations), 225, 15_000),
+    "division-10": Workload(lambda runs, iterations: division_runs(10, runs, iterations), 225, 5000),
+    "subset-100-common": Workload(lambda runs, iterations: subset_runs("common", runs, iterations), 100, 10_000),
+    "subset-100-own": Workload(lambda runs, iterations: subset_runs("own", runs, iterations), 100, 3000),
+}
+"""Name -> workload. The number in a name is the number of inputs."""

@@ -1,0 +1,106 @@
+"""The benchmark prints a line per measure, refuses what makes no sense, and knows what an update needs."""
+
+import math
+import re
+
+import pytest
+import torch
+
+from nalm.benchmark import (
+    MEASURES,
+    SCALING,
+    Measure,
+    Measurement,
+    Needs,
+    Size,
+    division_runs,
+    measure,
+    needs,
+    recorded_measurement,
+    scaling,
+    subset_runs,
+)
+from nalm.benchmark.__main__ import main
+from nalm.benchmark.floor import floor
+from nalm.benchmark.rates import eager_ensembles, rate, shares, side_by_side
+
+TINY = Size(runs=2, share=1e-4, processes=1, compiled=False)
+LINE = re.compile(r"([\w-]+): (\d[\d.]*(?:e[+-]\d+)?) (run-iterations/s|images/s|GiB|s)")
+
+
+def test_every_measure_is_a_line(capsys: pytest.CaptureFixture) -> None:
+    main(["--runs", "2", "--share", "0.0001", "--processes", "1", "--eager"])
+    lines = capsys.readouterr().out.splitlines()
+    matches = [LINE.fullmatch(line) for line in lines]
+    assert all(matches), lines
+    assert [match[1] for match in matches] == list(MEASURES)
+    assert all(float(match[2]) > 0 for match in matches)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["division-3"], "division-2"), (["--share", "0"], "share=0"), (["--processes", "-1"], "processes=-1"), (["--runs", "0"], "runs=0")],
+)
+def test_nonsense_is_refused_in_a_sentence(arguments: list[str], said: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def test_needs_follow_from_the_task() -> None:
+    assert needs(division_runs(inputs=2)[0]) == Needs(256, 256, 128, 128, 128, 4 * 256)
+    assert needs(division_runs(inputs=10)[0]) == Needs(1280, 1280, 128, 128, 128, 4 * 1280)
+    for stream in ("own", "common"):
+        products = (2 + 3 + 3) * 100 * 128  # target, forward, gradient
+        assert needs(subset_runs(stream, hidden=3)[0]) == Needs(12_800, multiply_adds=products)
+    with pytest.raises(ValueError, match="RealNPU"):
+        needs(subset_runs("own")[0].model_copy(update={"model": None}))
+
+
+@pytest.mark.parametrize("runs", [division_runs(3, runs=4), subset_runs("own", runs=4, inputs=40), subset_runs("common", runs=4, inputs=40)])
+def test_floor_ends_in_as_many_numbers_as_a_gradient(runs: list) -> None:
+    weight = runs[0].model.build(runs[0].task.in_features)[0].weight
+    assert floor(runs)(torch.tensor(0)).numel() in (len(runs) * weight.numel(), 2 * len(runs) * weight.numel())
+
+
+def test_runs_are_shared_evenly() -> None:
+    for runs, processes in [(division_runs(), 2), (subset_runs("own"), 2), (subset_runs("own"), 3), (division_runs(runs=1), 2)]:
+        sizes = [sum(len(ensemble) for ensemble in share) for share in shares(runs, processes)]
+        assert sum(sizes) == len(runs) and max(sizes) - min(sizes) <= 3
+        assert len(sizes) == min(processes, len(runs))
+
+
+def test_two_processes_train_side_by_side() -> None:
+    assert rate(eager_ensembles, shares(division_runs(runs=4, iterations=20), 2)) > 0
+
+
+def test_a_failure_beside_another_is_told() -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        side_by_side(int, [("1",), ("one",)])
+
+
+def test_scaling_keeps_within_the_size() -> None:
+    for over in SCALING:
+        pairs = scaling(over, TINY)
+        assert pairs and all(number <= max(2, TINY.runs) and cost > 0 for number, cost in pairs)
+    with pytest.raises(ValueError, match="inputs"):
+        scaling("input")
+
+
+def test_a_measurement_survives_its_file(tmp_path) -> None:
+    taken = Measurement("a processor", 2, True, {"date": "2026-01-01"}, {"cnn": Measure("cnn", 123.0, "images/s")}, {"runs": [(1, 2.5)]})
+    taken.write(tmp_path / "deep" / "file.json")
+    assert Measurement.read(tmp_path / "deep" / "file.json") == taken
+    assert taken.value("cnn") == 123 and math.isnan(taken.value("division-2"))
+
+
+def test_the_book_shows_a_whole_measurement() -> None:
+    recorded = recorded_measurement()
+    assert set(recorded.measures) == set(MEASURES) and set(recorded.scaling) == set(SCALING)
+    assert recorded.compiled and all(of.value > 0 for of in recorded.measures.values())
+
+
+def test_an_unknown_measure() -> None:
+    with pytest.raises(ValueError, match="did you mean 'division-2'"):
+        measure("division-3")
