@@ -227,7 +227,8 @@ def _finish_panel(axis, values: pd.Series, label: str, logarithmic: bool, places
             axis.yaxis.set_minor_formatter(NullFormatter())
     else:
         axis.set_yticks([])
-        axis.text(0.5, 0.5, "no run was solved", transform=axis.transAxes, ha="center", va="center")
+        said = "no run was solved" if values.isna().all() else "0 in all solved runs"
+        axis.text(0.5, 0.5, said, transform=axis.transAxes, ha="center", va="center")
 
 
 def error_maps(

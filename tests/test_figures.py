@@ -99,6 +99,12 @@ def test_one_panel_without_solved_runs(summary):
     assert "no run was solved" in [text.get_text() for text in figure.axes[0].texts]
 
 
+def test_one_panel_of_zeros(summary):
+    summary[["sparsity_error", "sparsity_error_low", "sparsity_error_high"]] = 0.0
+    figure = figures.by_range(summary, panels="sparsity_error")
+    assert "0 in all solved runs" in [text.get_text() for text in figure.axes[0].texts]
+
+
 def test_pictures_are_sharp_and_repeatable(summary):
     shows = [figures.by_range(summary)._repr_mimebundle_() for _ in range(2)]
     assert shows[0] == shows[1]
