@@ -38,6 +38,7 @@ __all__ = [
     "median_and_mad",
     "first_solved",
     "selected",
+    "operands_first",
     "require_columns",
     "summarise",
 ]
@@ -313,6 +314,31 @@ def summarise(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(table)
+
+
+def operands_first(rows: pd.DataFrame, name: str = "0.weight", inputs: int = 10, parts: int = 1) -> np.ndarray:
+    """A recorded parameter of single-module runs, (runs, parts, inputs), with the inputs a and b before the redundant ones.
+
+    The place of a and b among the inputs depends on the seed. The weight of an NMRU has two parts, one that multiplies
+    and one that divides.
+
+    >>> import pandas as pd
+    >>> weights = ['{"0.weight": [[0.0, 0.0, 0.0, 0.0, 0.0, 1.0, -1.0, 0.1, 0.2, 0.3]]}']
+    >>> operands_first(pd.DataFrame({"seed": [0], "weights": weights}))[0, 0].tolist()
+    [1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.2, 0.3]
+    """
+    import json
+
+    from nalm.tasks import SingleModuleTask
+
+    require_columns(rows, ["seed", "weights"])
+    task = SingleModuleTask.on("U[1,2)", operation="div", inputs=inputs)
+    table = np.zeros((len(rows), parts, inputs))
+    for number, (seed, weights) in enumerate(zip(rows["seed"], rows["weights"])):
+        values = np.reshape(json.loads(weights)[name], (parts, inputs))
+        order = np.argsort(~task.operands(int(seed)).any(0), kind="stable")
+        table[number] = values[:, order]
+    return table
 
 
 def require_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
