@@ -18,7 +18,7 @@ import matplotlib
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm
+from matplotlib.colors import BoundaryNorm, to_hex, to_rgb
 from matplotlib.figure import Figure as _Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
@@ -29,8 +29,8 @@ from nalm.values import nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["UNIT_STYLES", "Figure", "bars", "by_range", "cost_curves", "curves", "distribution", "error_maps", "style", "unit_style",
-           "use_style", "values_beside_published"]  # fmt: skip
+__all__ = ["UNIT_STYLES", "Figure", "bars", "by_range", "cost_curves", "curves", "distribution", "error_maps", "style", "styles_of",
+           "unit_style", "use_style", "values_beside_published"]  # fmt: skip
 
 WIDTH = 7.0  # inches
 PIXELS_PER_INCH = 100  # on the page; pictures hold twice as many
@@ -74,6 +74,7 @@ _SPELLINGS = {
     "NAC•NMU": "NAC•,NMU",
 }
 _SPARE = ["#4C4C4C", "#8A4F9E", "#A65628", "#2F6F4F"]
+_MARKERS = "os^DvPX<>*hpd"
 
 _STYLE = {
     "figure.dpi": 200,
@@ -155,6 +156,36 @@ def unit_style(name: str) -> tuple[str, str]:
     return _SPARE[sum(name.encode()) % len(_SPARE)], "o"
 
 
+def styles_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of names that meet in a figure: as unit_style, and told apart where they would share a style.
+
+    Variants of a unit get shades of its colour, dark to light, and names that belong to no unit a sequence of colours,
+    both in the order of the names and each with a marker of its own.
+
+    >>> styles_of(["NRU", "NMRU"]) == {name: unit_style(name) for name in ("NRU", "NMRU")}
+    True
+    >>> len(set(styles_of(["NRU", "NRU, lr 1e-1", "no L1", "L1"]).values()))
+    4
+    """
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        stem = _SPELLINGS.get(name, name).split(" (")[0].split(", ")[0]
+        groups.setdefault("/".join(unit_style(name)) if _SPELLINGS.get(stem, stem) in UNIT_STYLES else "", []).append(name)
+    styles = {}
+    for shared, group in groups.items():
+        if shared and len(group) == 1:
+            styles[group[0]] = unit_style(group[0])
+            continue
+        places = np.linspace(0, 1, len(group))
+        if shared:  # from the colour mixed with black to the colour itself
+            full = np.array(to_rgb(unit_style(group[0])[0]))
+            colours = [to_hex(full * (0.35 + 0.65 * place)) for place in places]
+        else:
+            colours = [to_hex(colormaps["viridis"](0.58 * place)) for place in places]
+        styles |= {name: (colour, _MARKERS[n % len(_MARKERS)]) for n, (name, colour) in enumerate(zip(group, colours))}
+    return {name: styles[name] for name in dict.fromkeys(names)}
+
+
 def by_range(
     summary: pd.DataFrame,
     x: str = "range",
@@ -176,6 +207,7 @@ def by_range(
     places, models = list(dict.fromkeys(summary[x])), list(dict.fromkeys(summary[hue]))
     step = min(0.16, 0.72 / max(len(models), 1))
     shift = {model: (number - (len(models) - 1) / 2) * step for number, model in enumerate(models)}
+    styles = styles_of([str(model) for model in models])
 
     with style():
         figure = Figure(figsize=(WIDTH, 1.1 + 1.95 * len(panels)), layout="constrained")
@@ -183,7 +215,7 @@ def by_range(
         for axis, panel in zip(axes, panels):
             column, low, high, label, logarithmic = _PANELS[panel]
             for model in models:
-                colour, marker = unit_style(str(model))
+                colour, marker = styles[str(model)]
                 part = summary[summary[hue] == model]
                 at = np.array([places.index(place) for place in part[x]], dtype=float) + shift[model]
                 bottom, top = part[low].to_numpy(float), part[high].to_numpy(float)
@@ -196,14 +228,14 @@ def by_range(
                 known = published[published[x].isin(places) & published[hue].isin(models)]
                 for _, row in known[known[column].notna()].iterrows():
                     at = places.index(row[x]) + shift[row[hue]]
-                    ring = unit_style(str(row[hue]))[0]
+                    ring = styles[str(row[hue])][0]
                     axis.plot(at, row[column], "o", markersize=10, markerfacecolor="none", markeredgecolor=ring)
             _finish_panel(axis, summary[column], label, logarithmic, len(places))
         rotation = 35 if max(len(str(place)) for place in places) > 6 and len(places) > 5 else 0
         alignment = {"rotation": rotation, "ha": "right", "rotation_mode": "anchor"} if rotation else {}
         axes[-1].set_xticks(range(len(places)), [str(place) for place in places], **alignment)
         axes[-1].set_xlabel(_axis_name(x) if xlabel is None else xlabel)
-        handles = [_legend_entry(str(model)) for model in models]
+        handles = [_legend_entry(str(model), styled=styles[str(model)]) for model in models]
         if published is not None:
             ring = dict(marker="o", markersize=10, markerfacecolor="none", markeredgecolor="#4C4C4C")
             handles.append(Line2D([], [], linestyle="none", label="published", **ring))
@@ -429,8 +461,8 @@ def cost_curves(costs: Mapping[str, Sequence[tuple[float, float]]], ylabel: str)
     return figure
 
 
-def _legend_entry(model: str, line: bool = False) -> Line2D:
-    colour, marker = unit_style(model)
+def _legend_entry(model: str, line: bool = False, styled: tuple[str, str] | None = None) -> Line2D:
+    colour, marker = styled or unit_style(model)
     return Line2D([], [], color=colour, marker=marker, markersize=6, linestyle="-" if line else "none", label=model)
 
 

@@ -83,6 +83,20 @@ def _fonts(figure):
     return [text.get_fontsize() for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["NRU", "NRU, lr 1e-1", "NRU, lr 1e-2", "NMRU"],
+        ["no L1", "L1 1e-11 to 1e-09", "L1 1e-09 to 1e-07", "L1 0.1 to 10", "clip both", "L2"],
+    ],
+)
+def test_variants_in_a_figure_are_told_apart_and_stand_out(names):
+    styles = figures.styles_of(names)
+    assert list(styles) == names and len({colour for colour, _ in styles.values()}) == len(names)
+    for colour, _ in styles.values():
+        assert 1.05 / (float(_linear(colour) @ [0.2126, 0.7152, 0.0722]) + 0.05) >= 3
+
+
 def test_three_panels(summary):
     published = pd.DataFrame({"model": ["NRU", "LSTM"], "range": ["U[-2,2)", "U[1,2)"], "success": [1.0, 1.0]})
     figure = figures.by_range(summary, published=published)
