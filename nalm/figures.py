@@ -258,6 +258,8 @@ def _finish_panel(axis, values: pd.Series, label: str, logarithmic: bool, places
             axis.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
             axis.yaxis.set_minor_formatter(NullFormatter())
     else:
+        for drawn in [*axis.lines, *axis.collections]:  # zeros have no place on a logarithmic axis
+            drawn.remove()
         axis.set_yticks([])
         said = "no run was solved" if values.isna().all() else "0 in all solved runs"
         axis.text(0.5, 0.5, said, transform=axis.transAxes, ha="center", va="center")
