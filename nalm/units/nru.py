@@ -49,7 +49,7 @@ class NRU(Unit):
         out_features: number of outputs.
         separate_sign: compute the sign apart from the magnitude; it then has no gradient.
         rounding: how a factor :math:`v A + 1 - A` is rounded. ``"exact"``: as :math:`v A + (1 - A)`, which
-            is v where A is 1; ``"sequential"``: from left to right as in the authors' code, which loses the
+            is v where A is 1, as in the authors' code; ``"sequential"``: from left to right, which loses the
             digits of v below the rounding of 1. They differ for values near zero.
 
     Shape:
@@ -142,7 +142,8 @@ class NMRU(Unit):
             one by 1 and the other by 10.
         eps: in training the reciprocal is :math:`1 / (x + \epsilon)`, with the signed x as in the authors'
             code; None for the machine epsilon of the input's dtype. In evaluation it is exact.
-        rounding: how a factor is rounded, ``"exact"`` or ``"sequential"``, as in :class:`NRU`.
+        rounding: how a factor is rounded, ``"exact"`` or ``"sequential"``, as in :class:`NRU`; the authors' code
+            rounds from left to right.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
