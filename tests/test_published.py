@@ -63,7 +63,7 @@ def test_rates_and_counts_of_the_division_paper_agree():
 def test_bad_input_is_one_sentence():
     with pytest.raises(ValueError, match="No published table is called 'npu_value': did you mean 'npu_values'"):
         published.load("npu_value")
-    with pytest.raises(ValueError, match="allowed: 'division_values'"):
+    with pytest.raises(ValueError, match="allowed: 'division_golden_errors', 'division_values'"):
         published.load("zzz")
     with pytest.raises(ValueError, match="no column 'modell': did you mean 'model'"):
         published.value("npu_values", modell="NPU")
