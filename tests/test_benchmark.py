@@ -16,6 +16,7 @@ from nalm.benchmark import (
     division_runs,
     measure,
     needs,
+    recorded_measurement,
     scaling,
     subset_runs,
 )
@@ -92,6 +93,12 @@ def test_a_measurement_survives_its_file(tmp_path) -> None:
     taken.write(tmp_path / "deep" / "file.json")
     assert Measurement.read(tmp_path / "deep" / "file.json") == taken
     assert taken.value("cnn") == 123 and math.isnan(taken.value("division-2"))
+
+
+def test_the_book_shows_a_whole_measurement() -> None:
+    recorded = recorded_measurement()
+    assert set(recorded.measures) == set(MEASURES) and set(recorded.scaling) == set(SCALING)
+    assert recorded.compiled and all(of.value > 0 for of in recorded.measures.values())
 
 
 def test_an_unknown_measure() -> None:

@@ -7,6 +7,7 @@ from nalm.benchmark.floor import Needs, needs
 from nalm.benchmark.measurement import (
     Measurement,
     measure_machine,
+    recorded_measurement,
 )
 from nalm.benchmark.measures import MEASURES, SCALING, Measure, Size, measure, scaling
 from nalm.benchmark.workloads import digit_runs, division_runs, subset_runs
@@ -23,6 +24,7 @@ __all__ = [
     "measure",
     "measure_machine",
     "needs",
+    "recorded_measurement",
     "scaling",
     "subset_runs",
 ]
