@@ -1,7 +1,7 @@
 """The code that a run's result depends on, as a hash: rows know whether they are older than it.
 
-A run depends on all of :mod:`nalm.training`, on the descriptions of models and values, on how a row is made, and on the files of its own task, units
-and networks with everything they import. What is hashed is the syntax tree, without comments, docstrings and layout.
+A run depends on all of :mod:`nalm.training`, on the descriptions of its model and of values, on how a row is made, and on the files of its own task,
+units and networks with everything they import. What is hashed is the syntax tree, without comments, docstrings and layout.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OLDER: Literal["older than the code it depends on"] = "older than the code it de
 _PARSING = threading.Lock()
 """CPython 3.11 fails when two threads build syntax trees at once."""
 PACKAGE = Path(__file__).resolve().parents[1]
-ALWAYS = ("nalm.models", "nalm.values", "nalm.records.row")
+ALWAYS = ("nalm.models.stack", "nalm.models.whole", "nalm.values", "nalm.records.row")
 ALWAYS_PACKAGE = "nalm.training."
 FUNCTIONS = {"nalm.measures": "first_solved"}
 """Of a module that is mostly about something else, the one function that rows depend on."""
@@ -82,7 +82,7 @@ def modules(run: Run) -> list[str]:
         name = waiting.pop()
         found.add(name)
         waiting |= set(_imported(LOADED[name])) - found
-    return sorted(found.union(ALWAYS, FUNCTIONS, (name for name in LOADED if name.startswith(ALWAYS_PACKAGE))))
+    return sorted(found.union(ALWAYS, FUNCTIONS, {type(run.model).__module__}, (name for name in LOADED if name.startswith(ALWAYS_PACKAGE))))
 
 
 def is_stale(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:

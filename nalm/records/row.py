@@ -15,6 +15,9 @@ __all__ = ["row_of"]
 STORED_WEIGHTS = 200
 """The selected weights of models up to this many parameters are kept in their row."""
 
+COUNTED_ABOVE = (0.001, 0.01)
+"""The magnitudes above which a parameter of a larger model counts; the two thresholds of the NPU paper, in its text and in its code."""
+
 
 def row_of(run: Run, column: int, log: Log, experiment: str, batch: str) -> dict[str, Any]:
     """The row of one run of an ensemble: what :data:`nalm.records.store.COLUMNS` names, further evaluation sets and labels.
@@ -51,17 +54,20 @@ def row_of(run: Run, column: int, log: Log, experiment: str, batch: str) -> dict
         "nan_at": log.nan_at[column],
         "seconds": round(log.seconds / log.selected.size, 4),
         "batch": batch,
-        "weights": _weights(weights),
+        **_weights(weights),
         **at_selected,
         **run.labels,
     }
 
 
-def _weights(weights: dict[str, np.ndarray]) -> str | None:
-    """The weights as JSON with nine significant digits, which restore float32 exactly."""
-    if sum(values.size for values in weights.values()) > STORED_WEIGHTS:
-        return None
-    return json.dumps({name: _digits(values.tolist()) for name, values in weights.items()}, separators=(",", ":"))
+def _weights(weights: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The weights as JSON with nine significant digits, which restore float32 exactly; of large models, how many there are and how many count."""
+    parameters = sum(values.size for values in weights.values())
+    if parameters > STORED_WEIGHTS:
+        magnitudes = np.abs(np.concatenate([values.ravel() for values in weights.values()]))
+        above = {f"parameters_above_{least}": int((magnitudes > least).sum()) for least in COUNTED_ABOVE}
+        return {"weights": None, "parameters": parameters} | above
+    return {"weights": json.dumps({name: _digits(values.tolist()) for name, values in weights.items()}, separators=(",", ":"))}
 
 
 def _digits(values: Any) -> Any:

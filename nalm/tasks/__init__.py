@@ -1,6 +1,7 @@
 """Tasks: what is learned. A task draws data; it trains nothing."""
 
 from nalm.tasks.digits import DigitSequenceTask
+from nalm.tasks.large_scale import LargeScaleTask
 from nalm.tasks.operations import OPERATIONS
 from nalm.tasks.ranges import Benford, Halves, Range, TrainingRange, TruncatedNormal, Uniform, UniformUnion
 from nalm.tasks.simple_arithmetic import SimpleArithmeticTask
@@ -16,6 +17,7 @@ __all__ = [
     "DigitSequenceTask",
     "EvaluationSet",
     "Halves",
+    "LargeScaleTask",
     "Range",
     "SimpleArithmeticTask",
     "SingleModuleTask",
@@ -29,4 +31,4 @@ __all__ = [
     "uniform_range",
 ]
 
-AnyTask = SingleModuleTask | SubsetArithmeticTask | TenParameterTask | SimpleArithmeticTask | DigitSequenceTask
+AnyTask = SingleModuleTask | SubsetArithmeticTask | TenParameterTask | SimpleArithmeticTask | LargeScaleTask | DigitSequenceTask

@@ -133,14 +133,14 @@ class TruncatedNormal(Value):
     def numbers(self, inputs: int) -> Tensors:
         below, until = stats.norm.cdf(self._bounds())
         values = {"mean": self.mean, "deviation": self.deviation, "low": self.low, "high": self.high, "below": below, "share": until - below}
-        return {name: torch.tensor(value, dtype=torch.float32) for name, value in values.items()}
+        return {name: torch.tensor(value, dtype=torch.float64) for name, value in values.items()}
 
     @staticmethod
     def transform(u: Tensor, numbers: Tensors) -> Tensor:
-        n = numbers
+        n, u64 = numbers, u.to(torch.float64)  # in float32 a mean that is not 0 makes some numbers exactly 0, by which no unit can divide
         # sqrt(2) erfinv(2 p - 1) is the quantile function of p; torch has it as ndtri as well, four times slower.
-        x = n["mean"] + n["deviation"] * 2**0.5 * torch.erfinv(2 * (n["below"] + n["share"] * u) - 1)
-        return torch.minimum(torch.maximum(x, n["low"]), n["high"])  # rounding in the tails
+        x = n["mean"] + n["deviation"] * 2**0.5 * torch.erfinv(2 * (n["below"] + n["share"] * u64) - 1)
+        return torch.minimum(torch.maximum(x, n["low"]), n["high"]).to(u.dtype)  # rounding in the tails
 
 
 class Benford(Value):

@@ -3,13 +3,14 @@
 from nalm.training.checkpoint import Checkpoint
 from nalm.training.ensemble import Ensemble, check_device, worth_compiling
 from nalm.training.log import Log
-from nalm.training.optimisers import SGD, Adam, RMSProp
+from nalm.training.optimisers import LBFGS, SGD, Adam, RMSProp
 from nalm.training.penalties import L1, ActivationPenalty, Discretisation, Norms
 from nalm.training.recipe import Recipe
 from nalm.training.run import Run
 
 __all__ = [
     "L1",
+    "LBFGS",
     "SGD",
     "ActivationPenalty",
     "Adam",

@@ -60,7 +60,7 @@ class Ensemble:
         compiled: use ``torch.compile``; ``None``: if :func:`worth_compiling`.
 
     Raises:
-        ValueError: no runs, runs of different structure, or a device that is not there.
+        ValueError: no runs, runs of different structure, a recipe with a second stage, or a device that is not there.
 
     >>> from nalm.tasks import SingleModuleTask
     >>> from nalm.models import Stack
@@ -78,6 +78,8 @@ class Ensemble:
             raise ValueError("An ensemble needs at least one run.")
         if len({run.structure() for run in runs}) > 1:
             raise ValueError("The runs of an ensemble must have the same structure (task, model and recipe up to numbers).")
+        if runs[0].recipe.finish is not None:
+            raise ValueError("A second stage (finish) needs a loss that is the same in every iteration, but these runs draw a new batch in each.")
         self.runs, self.device, self.recipe = tuple(runs), check_device(device), runs[0].recipe
         self.model = StackedModel(self.runs, self.device)
         self.compiled = worth_compiling(self.recipe.iterations) and not self.model.one_by_one if compiled is None else compiled

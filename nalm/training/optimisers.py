@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Literal
 
 import torch
-from pydantic import PositiveFloat
+from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor
 
 from nalm.values import Value
 
-__all__ = ["Adam", "RMSProp", "SGD", "Optimiser"]
+__all__ = ["LBFGS", "SGD", "Adam", "Optimiser", "RMSProp"]
 
 Tensors = dict[str, Tensor]
 
@@ -77,6 +77,24 @@ class RMSProp(Value):
     def update(self, parameter: Tensor, gradient: Tensor, state: tuple[Tensor, ...], lr: Tensor, step: Tensor) -> tuple[Tensor, ...]:
         square = self.decay * state[0] + (1 - self.decay) * gradient * gradient
         return parameter - lr * gradient / (square.sqrt() + self.eps), square
+
+
+class LBFGS(Value):
+    """L-BFGS with a strong-Wolfe line search, on a loss that is the same in every iteration; finishes what a first-order optimiser began.
+
+    Args:
+        iterations: at most so many.
+        memory: pairs of steps and gradient differences that are kept.
+        gradient_tolerance: it ends when no entry of the gradient is larger.
+
+    >>> LBFGS().iterations
+    1000
+    """
+
+    kind: Literal["LBFGS"] = "LBFGS"
+    iterations: PositiveInt = 1000
+    memory: PositiveInt = 10
+    gradient_tolerance: PositiveFloat = 1e-8
 
 
 Optimiser = Adam | SGD | RMSProp

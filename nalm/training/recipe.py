@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from nalm.training.losses import LOSSES
-from nalm.training.optimisers import Optimiser
+from nalm.training.optimisers import LBFGS, Optimiser
 from nalm.training.penalties import Penalty
 from nalm.values import Value, choose
 
@@ -26,6 +26,7 @@ class Recipe(Value):
         penalties: terms added to the loss; at most one of each kind.
         clip_gradient_norm: largest Euclidean norm of a run's whole gradient (data loss and penalties); ``None`` for no clipping.
         selection: which evaluated model is reported: ``"best-validation"`` (first minimum of the validation error) or ``"last"``.
+        finish: a second stage after the iterations, for models whose loss is the same in every iteration; see :class:`LBFGS`.
         stream: ``"own"`` (each run draws its own batches) or ``"common"`` (all runs of an ensemble see the same uniform numbers).
 
     Raises:
@@ -43,6 +44,7 @@ class Recipe(Value):
     loss: str = "mse"
     penalties: tuple[Annotated[Penalty, Field(discriminator="kind")], ...] = ()
     clip_gradient_norm: PositiveFloat | None = None
+    finish: LBFGS | None = None
     selection: Literal["best-validation", "last"] = "best-validation"
     stream: Literal["own", "common"] = "own"
 
@@ -57,4 +59,5 @@ class Recipe(Value):
     def structure(self) -> tuple:
         """What must be equal for two runs to share an ensemble; everything else may differ per run."""
         optimiser = self.optimiser.model_copy(update={"lr": 1.0})
-        return (self.iterations, optimiser, self.batch_size, self.log_interval, self.loss, self.clip_gradient_norm is None, self.selection, self.stream)
+        clipped = self.clip_gradient_norm is not None
+        return (self.iterations, optimiser, self.batch_size, self.log_interval, self.loss, clipped, self.finish, self.selection, self.stream)

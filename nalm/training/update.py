@@ -48,18 +48,15 @@ class Update:
         return {name: tuple(torch.zeros_like(p) for _ in slots) for name, p in self.model.parameters.items()}
 
     def host_draw(self, iteration: int) -> Tensor | None:
-        """What the task draws on the host for one iteration of all runs, if anything."""
+        """What the task draws on the host for one iteration, if anything, stacked over runs or, on the common stream, once."""
         seeds = [run.seed if self.own_stream else COMMON_SEED for run in self.runs]
         draws = [self.task.host_draw(seed, iteration, self.recipe.batch_size) for seed in seeds]
         return None if draws[0] is None else torch.stack(draws).to(self.seeds.device)
 
     def __call__(self, parameters: Tensors, state: State, iteration: Tensor, draw: Tensor | None, constants: Tensors, numbers: dict) -> tuple:
         """Parameters and state after update number ``iteration``; a pure function, to be compiled."""
-        noise, noise_dim = draw, 0
-        if noise is None:
-            noise = uniforms(self.seeds, iteration, self.task.noise_rows(), self.recipe.batch_size)
-            if not self.own_stream:
-                noise, noise_dim = noise[0], None
+        noise = uniforms(self.seeds, iteration, self.task.noise_rows(), self.recipe.batch_size) if draw is None else draw
+        noise, noise_dim = (noise, 0) if self.own_stream else (noise[0], None)
         step = iteration.to(torch.float32)
         gradient = self.model.over_runs(grad(self._loss), (0, noise_dim, self.constant_dims, 0, None))
         gradients = gradient(parameters, noise, constants, numbers, step)

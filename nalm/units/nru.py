@@ -20,6 +20,7 @@ from nalm.units.functional import (
 from nalm.units.unit import Unit
 
 NMRUGate = Literal["zero", "identity"] | None
+Power = Literal["exp-log", "pow"]
 Rounding = Literal["exact", "sequential"]
 
 TANH_SCALE = 1000.0
@@ -51,6 +52,9 @@ class NRU(Unit):
         rounding: how a factor :math:`v A + 1 - A` is rounded. ``"exact"``: as :math:`v A + (1 - A)`, which
             is v where A is 1, as in the authors' code; ``"sequential"``: from left to right, which loses the
             digits of v below the rounding of 1. They differ for values near zero.
+        power: how :math:`|x|^W` is computed in training. ``"exp-log"``: as :math:`\exp(W \log |x|)`, more than
+            twice as fast, with finite gradients at 0, which counts as the smallest normal number; ``"pow"``: by
+            :func:`torch.pow`, as in evaluation and in the authors' code, which loses fewer digits of large powers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -58,7 +62,7 @@ class NRU(Unit):
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a size is below 1 or ``rounding`` is unknown.
+        ValueError: if a size is below 1 or ``rounding`` or ``power`` is unknown.
 
     Example:
         >>> import torch
@@ -77,22 +81,24 @@ class NRU(Unit):
         *,
         separate_sign: bool = False,
         rounding: Rounding = "exact",
+        power: Power = "exp-log",
     ) -> None:
-        super().__init__(in_features, out_features, separate_sign=separate_sign, rounding=rounding)
+        super().__init__(
+            in_features, out_features, separate_sign=separate_sign, rounding=rounding, power=power
+        )
         self.separate_sign = boolean("separate_sign", separate_sign)
         self.rounding = one_of("rounding", rounding, get_args(Rounding))
+        self.power = one_of("power", power, get_args(Power))
         self.weight = self.new_weight()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         initial.fill_(self.weight, "capped-glorot")
 
-    def power(self, magnitude: Tensor) -> Tensor:
+    def powers(self, magnitude: Tensor) -> Tensor:
         """The powers ``(..., out, in)`` of the magnitudes ``(..., 1, in)``."""
-        if not self.training:
+        if not self.training or self.power == "pow":
             return torch.pow(magnitude, self.weight)
-        # The same up to rounding, but more than twice as fast and with finite gradients at 0, which counts as
-        # the smallest normal number.
         return torch.exp(self.weight * torch.log(magnitude.clamp(min=torch.finfo(magnitude.dtype).tiny)))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -100,14 +106,14 @@ class NRU(Unit):
         # The smooth |W| has a gradient at 0, but lets every |W| > 0.003 count in full: a run's training loss
         # and its validation error agree only once the weight is discrete.
         select = torch.tanh(TANH_SCALE * self.weight).square() if self.training else torch.abs(self.weight)
-        power = self.power(torch.abs(x).unsqueeze(-2))
+        powers = self.powers(torch.abs(x).unsqueeze(-2))
         # Detached: neither sign nor round has a gradient, and autograd would take the logarithm of -1 first.
         sign = torch.sign(x).detach().unsqueeze(-2)
         exact = self.rounding == "exact"
         if not self.separate_sign:
-            return product(selected(sign * power, select, exact))
+            return product(selected(sign * powers, select, exact))
         signs = torch.pow(sign, torch.round(self.weight).detach())
-        return product(selected(power, select, exact)) * product(signs)
+        return product(selected(powers, select, exact)) * product(signs)
 
     def project_(self) -> None:
         """Clamp the weight to [-1, 1] in place."""

@@ -69,6 +69,8 @@ def test_docstrings_comments_and_layout_are_no_code(tmp_path, edit):
         ("nalm.tasks.simple_arithmetic", "return ", "return 0 or ", FRESH),
         ("nalm.units.npu", "return ", "return 0 or ", FRESH),
         ("nalm.networks", "return ", "return 0 or ", FRESH),
+        ("nalm.models.stack", "return ", "return 0 or ", OLDER),
+        ("nalm.models.digit_sequence", "return ", "return 0 or ", FRESH),
         ("nalm.figures", "return ", "return 0 or ", FRESH),
     ],
 )

@@ -34,6 +34,16 @@ def test_truncated_normal_follows_its_distribution_and_stays_inside():
     assert ends.tolist() == pytest.approx([-10, 5], abs=1e-2)
 
 
+@pytest.mark.parametrize("range_", [r for r in RANGES.values() if isinstance(r, TruncatedNormal) and r.low < 0 < r.high], ids=str)
+def test_no_truncated_normal_number_is_zero(range_):
+    law = stats.truncnorm(*range_._bounds(), loc=range_.mean, scale=range_.deviation)
+    nearest = round(law.cdf(0) * 2**23)
+    u = (torch.arange(nearest - 1000, nearest + 1000, dtype=torch.float64) + 0.5).mul(2.0**-23).to(torch.float32)  # all that the stream has near it
+    x = range_.transform(u, range_.numbers(1))
+    assert x.dtype == torch.float32 and x.min() < 0 < x.max()
+    assert (x != 0).all() and len(x.unique()) == len(x)
+
+
 @pytest.mark.parametrize(("digits", "numbers", "smallest", "largest"), [(2, 81, 11, 99), (3, 810, 110, 999)])
 def test_benford_draws_exactly_its_numbers_with_its_frequencies(digits, numbers, smallest, largest):
     range_ = Benford(digits=digits)

@@ -1,24 +1,18 @@
-"""Models: what a run trains, as a value; and what a whole model says of its units.
-
-A :class:`Stack` is a stack of units. ``recorded`` is how the names of the parameters begin that rows keep. The functions :func:`penalty`, :func:`project_` and :func:`sparsity_error` work on any module that contains
-units, a reader's own network included.
-"""
+"""A stack of units, as a value."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import PositiveInt, model_validator
-from torch import Tensor, nn
+from torch import nn
 
-from nalm.networks import DigitSequenceNetwork
 from nalm.units import UNITS, Unit
 from nalm.values import Value, choose, nearest
 
-__all__ = ["AnyModel", "DigitSequence", "Layer", "Stack", "outermost_units", "penalty", "project_", "sparsity_error"]
+__all__ = ["Layer", "Stack"]
 
 
 class Layer(Value):
@@ -88,52 +82,3 @@ class Stack(Value):
         for _ in range(self.draws):
             units = [layer.build(size) for layer, size in zip(self.layers, sizes, strict=False)]
         return nn.Sequential(*units)
-
-
-class DigitSequence(Value):
-    """A digit reader with a recurrent cell, see :class:`nalm.networks.DigitSequenceNetwork`.
-
-    Args:
-        cell: a unit with one output, for instance ``Layer(unit="NMU")``; ``None`` for the exact product.
-        initial_state: 1 for products, 0 for sums.
-    """
-
-    kind: Literal["DigitSequence"] = "DigitSequence"
-    cell: Layer | None
-    initial_state: float = 1.0
-    one_by_one: ClassVar[bool] = True  # a CNN fills the processor by itself; stacked convolutions would be slower
-    recorded: ClassVar[str] = "cell."  # the digit reader is too large
-
-    def build(self, in_features: int) -> nn.Module:
-        return DigitSequenceNetwork(self.cell and self.cell.build(2), self.initial_state)
-
-
-AnyModel = Stack | DigitSequence
-
-
-def outermost_units(module: nn.Module) -> Iterator[Unit]:
-    """The units of a module, without the units inside units."""
-    if isinstance(module, Unit):
-        yield module
-    else:
-        for child in module.children():
-            yield from outermost_units(child)
-
-
-def penalty(model: nn.Module) -> Tensor:
-    """The sum of the discretisation penalties of the model's units (a sum over layers, not a mean)."""
-    return sum(unit.penalty() for unit in outermost_units(model))
-
-
-@torch.no_grad()
-def project_(model: nn.Module) -> None:
-    """Apply each unit's constraint in place; to be called after an optimiser step."""
-    for unit in outermost_units(model):
-        unit.project_()
-
-
-@torch.no_grad()
-def sparsity_error(model: nn.Module) -> Tensor:
-    """The largest sparsity error of the model's units; NaN for a model without units."""
-    errors = [unit.sparsity_error() for unit in outermost_units(model)]
-    return torch.stack(errors).amax() if errors else next(model.parameters()).new_full((), torch.nan)

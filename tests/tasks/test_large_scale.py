@@ -1,0 +1,57 @@
+"""Large-scale arithmetic: its sequence, its operands, its ranges."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import qmc
+
+from nalm.models import Stack
+from nalm.tasks import OPERATIONS, LargeScaleTask
+from nalm.tasks.large_scale import sobol
+from nalm.training import Ensemble, Recipe, RMSProp, Run
+
+TASKS = [LargeScaleTask(operation=operation) for operation in ("add", "mul", "reciprocal", "root")]
+
+
+def test_the_sequence_is_that_of_scipy_wherever_it_is_asked():
+    expected = qmc.Sobol(100, scramble=False).random(1024)[1:].T
+    np.testing.assert_array_equal(sobol(0, 1023, 100), expected)
+    np.testing.assert_array_equal(sobol(640, 128, 100), expected[:, 640:768])
+    np.testing.assert_array_equal(sobol(768, 128, 100), expected[:, 768:896])
+    np.testing.assert_array_equal(sobol(0, 2, 100), expected[:, :2])
+
+
+def test_the_last_batch_of_a_training_is_exact_in_float32():
+    last = sobol(128 * 99_999, 128, 100).double()
+    assert (last * 2**24 % 1 == 0).all() and last.max() < 1
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.operation)
+def test_batches_and_evaluation_sets_are_operations_on_the_two_sums(task):
+    x, target = task.batch(task.host_draw(7, 3, 128), task.constants(7), {})
+    assert x.shape == (128, 100) and task.interpolation.low <= x.min() and x.max() <= task.interpolation.high
+    assert torch.equal(x, task.batch(task.host_draw(8, 3, 128), task.constants(8), {})[0])
+    for inputs, targets in [(x, target), *((s.inputs, s.targets) for s in task.evaluation(0).values())]:
+        a, b = inputs[:, :50].double().sum(1), inputs[:, 38:88].double().sum(1)
+        expected = OPERATIONS[task.operation](a, b)
+        usual = a.abs() > 0.1 if task.operation == "reciprocal" else torch.ones_like(a, dtype=torch.bool)
+        torch.testing.assert_close(targets[usual, 0].double(), expected[usual], rtol=1e-4, atol=1e-4)
+
+
+def test_a_trivial_predictor_has_the_errors_of_the_protocol():
+    add, mul, reciprocal, root = (task.evaluation(0)["test"].targets.double().var().item() for task in TASKS)
+    assert add == pytest.approx(165, rel=0.1) and mul == pytest.approx(4.7e3, rel=0.1)
+    assert reciprocal == pytest.approx(4e-5, rel=0.3) and root == pytest.approx(0.17, rel=0.1)
+
+
+def test_runs_share_their_batches_and_learn_the_same_in_any_company():
+    recipe = Recipe(iterations=40, optimiser=RMSProp(lr=1e-2), log_interval=20, selection="last", stream="common")
+    runs = [Run(task=TASKS[0], model=Stack.of("NAU", 4, "NMU", 1), recipe=recipe, seed=seed) for seed in range(3)]
+    together, alone = Ensemble(runs).train(), Ensemble(runs[1:2]).train()
+    assert len(set(together.errors["test"][-1])) == 3
+    np.testing.assert_allclose(together.errors["test"][:, 1], alone.errors["test"][:, 0], rtol=1e-4)
+
+
+def test_an_unknown_operation_is_refused():
+    with pytest.raises(ValueError, match="'add', 'mul', 'reciprocal' or 'root'"):
+        LargeScaleTask(operation="div")
