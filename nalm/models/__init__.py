@@ -1,14 +1,16 @@
 """Models: what a run trains, as a value; and what a whole model says of its units.
 
-A :class:`Stack` is a stack of units, a :class:`DigitSequence` reads sequences of digits with one. ``recorded`` is how the names of the parameters begin
+A :class:`Stack` is a stack of units, a :class:`DigitSequence` reads sequences of digits with one, a :class:`NODE` is a
+differential equation made of units. ``recorded`` is how the names of the parameters begin
 that rows keep. The functions :func:`penalty`, :func:`project_` and :func:`sparsity_error` work on any module that contains units, a reader's own network
 included.
 """
 
 from nalm.models.digit_sequence import DigitSequence
+from nalm.models.node import NODE
 from nalm.models.stack import Layer, Stack
 from nalm.models.whole import outermost_units, penalty, project_, sparsity_error
 
-__all__ = ["AnyModel", "DigitSequence", "Layer", "Stack", "outermost_units", "penalty", "project_", "sparsity_error"]
+__all__ = ["NODE", "AnyModel", "DigitSequence", "Layer", "Stack", "outermost_units", "penalty", "project_", "sparsity_error"]
 
-AnyModel = Stack | DigitSequence
+AnyModel = Stack | DigitSequence | NODE

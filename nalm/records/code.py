@@ -1,7 +1,7 @@
 """The code that a run's result depends on, as a hash: rows know whether they are older than it.
 
-A run depends on all of :mod:`nalm.training`, on the descriptions of its model and of values, on how a row is made, and on the files of its own task,
-units and networks with everything they import. What is hashed is the syntax tree, without comments, docstrings and layout.
+A run depends on all of :mod:`nalm.training` (and of :mod:`nalm.dynamics`, if it is trained there), on the descriptions of its model and of values, on
+how a row is made, and on the files of its own task, units and networks with everything they import. What is hashed is the syntax tree, without comments, docstrings and layout.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import torch
 
 from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
+from nalm.records.trainers import trainer_of
 from nalm.training import Run
 
 __all__ = ["FRESH", "OLDER", "code", "code_on_disk", "freshness", "is_stale", "modules"]
@@ -33,7 +34,6 @@ _PARSING = threading.Lock()
 """CPython 3.11 fails when two threads build syntax trees at once."""
 PACKAGE = Path(__file__).resolve().parents[1]
 ALWAYS = ("nalm.models.stack", "nalm.models.whole", "nalm.values", "nalm.records.row")
-ALWAYS_PACKAGE = "nalm.training."
 FUNCTIONS = {"nalm.measures": "first_solved"}
 """Of a module that is mostly about something else, the one function that rows depend on."""
 
@@ -82,7 +82,8 @@ def modules(run: Run) -> list[str]:
         name = waiting.pop()
         found.add(name)
         waiting |= set(_imported(LOADED[name])) - found
-    return sorted(found.union(ALWAYS, FUNCTIONS, {type(run.model).__module__}, (name for name in LOADED if name.startswith(ALWAYS_PACKAGE))))
+    training = ("nalm.training.", trainer_of(run).__module__.rpartition(".")[0] + ".")
+    return sorted(found.union(ALWAYS, FUNCTIONS, {type(run.model).__module__}, (name for name in LOADED if name.startswith(training))))
 
 
 def is_stale(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:

@@ -23,9 +23,11 @@ from typing import Any
 
 import torch
 
+from nalm.models import NODE
 from nalm.records.code import code
 from nalm.records.provenance import provenance
-from nalm.training import Checkpoint, Ensemble, Log, Run, worth_compiling
+from nalm.records.trainers import trainer_of
+from nalm.training import Checkpoint, Log, Run, worth_compiling
 
 __all__ = ["News", "Team", "Trained", "checkpoint_of", "cores", "train_ensembles"]
 
@@ -113,7 +115,8 @@ def train_ensembles(
 
 def _is_long(run: Run) -> bool:
     """Whether a training takes longer than starting a process for it."""
-    return worth_compiling(run.recipe.iterations) or (run.model.one_by_one and run.recipe.iterations >= 200)
+    slow = run.model.one_by_one or isinstance(run.model, NODE)
+    return worth_compiling(run.recipe.iterations) or (slow and run.recipe.iterations >= 200)
 
 
 @contextmanager
@@ -194,7 +197,7 @@ def _train(number: int, runs: list[Run], device: str, folder: Path | None, tell:
             told_at = time.monotonic()
 
     checkpoint = None if folder is None else checkpoint_of(runs, folder, lambda sentence: tell((number, sentence)))
-    log = Ensemble(runs, device).train(progress, checkpoint)
+    log = trainer_of(runs[0])(runs, device).train(progress, checkpoint)
     return log, provenance(runs, log)
 
 

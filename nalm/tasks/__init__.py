@@ -1,6 +1,7 @@
 """Tasks: what is learned. A task draws data; it trains nothing."""
 
 from nalm.tasks.digits import DigitSequenceTask
+from nalm.tasks.fsir import FractionalSIRTask, fractional_sir
 from nalm.tasks.large_scale import LargeScaleTask
 from nalm.tasks.operations import OPERATIONS
 from nalm.tasks.ranges import Benford, Halves, Range, TrainingRange, TruncatedNormal, Uniform, UniformUnion
@@ -16,6 +17,7 @@ __all__ = [
     "Benford",
     "DigitSequenceTask",
     "EvaluationSet",
+    "FractionalSIRTask",
     "Halves",
     "LargeScaleTask",
     "Range",
@@ -28,7 +30,8 @@ __all__ = [
     "TruncatedNormal",
     "Uniform",
     "UniformUnion",
+    "fractional_sir",
     "uniform_range",
 ]
 
-AnyTask = SingleModuleTask | SubsetArithmeticTask | TenParameterTask | SimpleArithmeticTask | LargeScaleTask | DigitSequenceTask
+AnyTask = SingleModuleTask | SubsetArithmeticTask | TenParameterTask | SimpleArithmeticTask | LargeScaleTask | FractionalSIRTask | DigitSequenceTask

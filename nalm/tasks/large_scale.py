@@ -36,6 +36,12 @@ RANGES = {
 _sequences = threading.local()
 
 
+@lru_cache(maxsize=1)
+def _batch(iteration: int, batch_size: int) -> Tensor:
+    """All runs of an ensemble ask for it, one after another."""
+    return sobol(iteration * batch_size, batch_size, INPUTS)
+
+
 def sobol(first: int, count: int, dimensions: int) -> Tensor:
     """Points ``first`` to ``first + count`` - 1 of the unscrambled Sobol sequence without its point of zeros, (dimensions, count) float32.
 
@@ -95,7 +101,7 @@ class LargeScaleTask(Task):
         return self.interpolation.numbers(INPUTS)
 
     def host_draw(self, seed: int, iteration: int, batch_size: int) -> Tensor:
-        return sobol(iteration * batch_size, batch_size, INPUTS)
+        return _batch(iteration, batch_size)
 
     def batch(self, noise: Tensor, constants: Tensors, shared: Tensors) -> tuple[Tensor, Tensor]:
         x = Uniform.transform(noise, constants)

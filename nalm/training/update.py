@@ -48,7 +48,7 @@ class Update:
         return {name: tuple(torch.zeros_like(p) for _ in slots) for name, p in self.model.parameters.items()}
 
     def host_draw(self, iteration: int) -> Tensor | None:
-        """What the task draws on the host for one iteration, if anything, stacked over runs or, on the common stream, once."""
+        """What the task draws on the host for one iteration, if anything, stacked over runs; on the common stream all of them are the same."""
         seeds = [run.seed if self.own_stream else COMMON_SEED for run in self.runs]
         draws = [self.task.host_draw(seed, iteration, self.recipe.batch_size) for seed in seeds]
         return None if draws[0] is None else torch.stack(draws).to(self.seeds.device)

@@ -1,0 +1,128 @@
+"""Ensembles of differential equations: against torchdiffeq, against single runs, and as rows."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize, rosen, rosen_der
+
+from nalm.dynamics.ensemble import NODEEnsemble
+from nalm.dynamics.lbfgs import minimise_together
+from nalm.models import NODE, Layer
+from nalm.records import Store, code, freshness, run_all
+from nalm.tasks import FractionalSIRTask
+from nalm.training import L1, LBFGS, Recipe, RMSProp, Run
+
+
+def node(unit="NPU", hidden=3, **options):
+    layers = (
+        Layer(unit=unit, out_features=hidden, options={"init_scale": 0.2}),
+        Layer(unit="NAU", out_features=3, options={"clamp": "none", "init": "glorot", "init_scale": 0.2}),
+    )
+    return NODE(layers=layers, initial_state=(100.0, 0.01, 0.0), **({"step": 10.0} | options))
+
+
+def run(seed=0, model=None, beta=0.0, **recipe):
+    penalties = (L1(start=beta, end=beta),) if beta else ()
+    defaults = {"iterations": 6, "optimiser": RMSProp(lr=0.005), "log_interval": 3, "batch_size": 40, "selection": "last", "stream": "common"}
+    return Run(task=FractionalSIRTask(), model=model or node(), recipe=Recipe(**(defaults | {"penalties": penalties} | recipe)), seed=seed)
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "rk4"}, {"step": 200 / 7}, {"method": "rk4", "positive": True}], ids=str)
+def test_the_loss_and_its_gradient_are_those_of_torchdiffeq(options):
+    runs = [run(seed, node(**options)) for seed in range(2)]
+    ensemble = NODEEnsemble(runs, compiled=False)
+    losses, gradients, _ = ensemble._gradients(ensemble.parameters, 0)
+    for column, one in enumerate(runs):
+        torch.manual_seed(one.seed)
+        network = one.model.build(1)
+        data = one.task.shared()
+        loss = (network(data["times"]) - data["states"]).square().mean()
+        loss.backward()
+        assert losses[column].item() == pytest.approx(loss.item(), rel=1e-10)
+        for name, parameter in network.named_parameters():
+            torch.testing.assert_close(gradients[name][column], parameter.grad, rtol=1e-8, atol=1e-10)
+
+
+def test_compiled_and_eager_agree():
+    runs = [run(0, node(step=100.0))]
+    eager, compiled = (NODEEnsemble(runs, compiled=c) for c in (False, True))
+    torch.testing.assert_close(eager._gradients(eager.parameters, 0)[0], compiled._gradients(compiled.parameters, 0)[0], rtol=1e-10, atol=0)
+
+
+def test_a_run_learns_the_same_in_any_company():
+    runs = [run(seed, beta=beta, finish=LBFGS(iterations=5)) for seed in range(2) for beta in (0.0, 0.1)]
+    together, alone = NODEEnsemble(runs).train(), NODEEnsemble(runs[3:]).train()
+    np.testing.assert_allclose(together.errors["valid"][:, 3], alone.errors["valid"][:, 0], rtol=1e-6)
+    assert (together.errors["valid"][-1] < together.errors["valid"][0]).all()
+    assert together.iterations.tolist() == [0, 3, 11]
+
+
+def test_imaginary_weights_stay_where_they_are_told_to():
+    model = node(imaginary_until=2)
+    weights = [NODEEnsemble([run(0, model, iterations=n, finish=finish)]).train().weights for n, finish in ((2, None), (6, LBFGS(iterations=3)))]
+    np.testing.assert_array_equal(weights[0]["field.0.weight_im"], weights[1]["field.0.weight_im"])
+    assert (weights[0]["field.0.weight"] != weights[1]["field.0.weight"]).any()
+
+
+def test_a_diverged_run_is_recorded_and_harms_no_other(tmp_path):
+    wild = run(0, optimiser=RMSProp(lr=50.0), finish=LBFGS(iterations=3))
+    rows = run_all([wild, run(1, finish=LBFGS(iterations=3))], "demo/node", results=str(tmp_path), progress=False)
+    assert not np.isfinite(rows["valid_mse"][0]) and np.isfinite(rows["valid_mse"][1])
+
+
+def test_rows_hold_weights_and_what_else_is_counted(tmp_path):
+    large = node("Dense", 50)
+    rows = run_all([run(), run(model=large, iterations=1)], "demo/node", results=str(tmp_path), progress=False)
+    assert set(json.loads(rows["weights"][0])) == {"field.0.weight", "field.0.weight_im", "field.0.gate", "field.1.weight"}
+    assert rows["parameters"][1] == 3 * 50 + 50 + 50 * 3 and 0 < rows["parameters_above_0.01"][1] <= rows["parameters_above_0.001"][1]
+    assert {"negative_updates", "finish_iterations"} <= set(rows)
+    again = run_all([run()], "demo/node", results=str(tmp_path), progress=False)
+    assert again["weights"][0] == rows["weights"][0] and len(Store(tmp_path, "demo/node").read()) == 2
+
+
+def test_rows_depend_on_how_differential_equations_are_trained(tmp_path, monkeypatch):
+    run_all([run(iterations=1)], "demo/node", results=str(tmp_path), progress=False)
+    assert freshness("demo/node", tmp_path) == "fresh"
+    monkeypatch.setitem(code.LOADED, "nalm.dynamics.lbfgs", code.LOADED["nalm.dynamics.lbfgs"].replace("ftol\": 0.0", "ftol\": 1e-9"))
+    assert freshness("demo/node", tmp_path) == "older than the code it depends on"
+
+
+def test_runs_are_minimised_together_as_each_would_be_alone():
+    def losses(x):
+        return np.array([rosen(row) for row in x]), np.stack([rosen_der(row) for row in x])
+
+    starts = np.array([[-1.2, 1.0, 0.5], [0.0, 3.0, -1.0]])
+    found, iterations = minimise_together(losses, starts, LBFGS(iterations=500))
+    np.testing.assert_allclose(found, 1.0, atol=1e-6)
+    options = {"maxcor": 10, "maxiter": 500, "ftol": 0.0, "gtol": 1e-8}
+    alone = [minimize(rosen, start, jac=rosen_der, method="L-BFGS-B", options=options) for start in starts]
+    assert (iterations >= [result.nit for result in alone]).all()
+
+
+def test_a_run_that_starts_where_there_is_no_loss_stays_there():
+    def losses(x):
+        return np.where(x[:, 0] > 5, np.nan, (x**2).sum(1)), 2 * x
+
+    found, _ = minimise_together(losses, np.array([[9.0], [1.0]]), LBFGS(iterations=20))
+    assert found[0, 0] == 9.0 and abs(found[1, 0]) < 1e-6
+
+
+def test_an_error_in_the_loss_is_not_swallowed():
+    def losses(x):
+        raise RuntimeError("no loss today")
+
+    with pytest.raises(RuntimeError, match="no loss today"):
+        minimise_together(losses, np.zeros((2, 1)), LBFGS())
+
+
+def test_nonsense_is_refused():
+    with pytest.raises(ValueError, match="as many outputs as the state has entries, 3"):
+        NODE(layers=(Layer(unit="NPU", out_features=2),), initial_state=(1.0, 2.0, 3.0))
+    with pytest.raises(ValueError, match="'euler' or 'rk4'"):
+        node(method="tsit5")
+    with pytest.raises(ValueError, match="the loss 'mse'"):
+        NODEEnsemble([run(loss="pcc")])
+    with pytest.raises(ValueError, match="must divide the last time, 200"):
+        NODEEnsemble([run(model=node(step=7.0))])
