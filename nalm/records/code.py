@@ -11,7 +11,6 @@ import hashlib
 import importlib
 import json
 import threading
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -61,7 +60,13 @@ def code(run: Run, sources: dict[str, str] | None = None) -> str:
     (12, False)
     """
     sources = LOADED if sources is None else sources
-    texts = {name: _syntax(sources[name], FUNCTIONS.get(name)) for name in modules(run)}
+    return _hash(tuple((name, sources[name]) for name in modules(run)))
+
+
+@cache
+def _hash(sources: tuple[tuple[str, str], ...]) -> str:
+    """Of module names and their texts; many configurations depend on the same ones."""
+    texts = {name: _syntax(source, FUNCTIONS.get(name)) for name, source in sources}
     return hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -143,13 +148,16 @@ def _canonical(node: Any) -> Any:
     return repr(node)
 
 
-def _imported(source: str) -> Iterator[str]:
+@cache
+def _imported(source: str) -> tuple[str, ...]:
     """The modules of the library that a module imports; of a name that a package passes on, the module that defines it."""
+    found = []
     for node in ast.walk(_tree(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "") in LOADED:
             for alias in node.names:
                 part = getattr(importlib.import_module(node.module), alias.name)
                 owner = part.__name__ if isinstance(part, ModuleType) else getattr(part, "__module__", None)
-                yield owner if owner in LOADED else node.module
+                found.append(owner if owner in LOADED else node.module)
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in LOADED)
+            found += [alias.name for alias in node.names if alias.name in LOADED]
+    return tuple(found)
