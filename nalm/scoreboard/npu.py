@@ -72,7 +72,7 @@ def _diagram(gate: bool) -> Iterable[Claim]:
 
 def _gradient_norms(unit: NPU | NaiveNPU, gate: list[float] | None, weights: torch.Tensor, imaginary: bool) -> torch.Tensor:
     """Norms of the gradient of the expected squared error to x₁, where x₁ is of U(0, 2) and x₂ of U(-0.05, 0.05), as in the authors' code."""
-    part = (torch.arange(24, dtype=torch.float64) + 0.5) / 24
+    part = (torch.arange(32, dtype=torch.float64) + 0.5) / 32
     x = torch.cartesian_prod(2 * part, 0.1 * part - 0.05)
 
     def loss(real: torch.Tensor, im: torch.Tensor) -> torch.Tensor:
@@ -86,7 +86,7 @@ def _gradient_norms(unit: NPU | NaiveNPU, gate: list[float] | None, weights: tor
 def _figure_3() -> Iterable[Claim]:
     """In the reading of the code, which drew the figure. "No gradient" is a norm below a fifth of the colour bar, which ends at 2.5."""
     naive, npu = NaiveNPU(2, 1).double(), NPU(2, 1).double()
-    flat = torch.cartesian_prod(torch.linspace(-0.2, 2.5, 10), torch.tensor([0.75, 0.8, 0.9, 1.0])).double()
+    flat = torch.cartesian_prod(torch.linspace(-0.2, 2.5, 10), torch.tensor([0.76, 0.8, 0.9, 1.0])).double()
     without = _gradient_norms(naive, None, flat, imaginary=False)
     yield Claim("NaiveNPU: no gradient for w₂ > 0.75", bool(without.max() < 0.5), f"w₂ > 0.75 (norm at most {text(without.max().item(), 2)})")
     half = _gradient_norms(npu, [0.5, 0.5], flat, imaginary=True)
