@@ -8,7 +8,9 @@ import nbformat
 import pandas as pd
 import papermill
 import pytest
-from papermill.exceptions import PapermillExecutionError
+from nbclient import NotebookClient
+from papermill.iorw import load_notebook_node
+from papermill.parameterize import parameterize_notebook
 
 BOOK = Path(__file__).parents[2] / "book"
 
@@ -58,13 +60,30 @@ def test_every_parameter_has_a_type_and_a_comment(experiment: Path) -> None:
         assert parameter["help"].strip(), f"{name} has no comment"
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("seeds", 0), ("seeds", "three"), ("iterations", -1), ("sedes", 3)], ids=lambda value: str(value)
-)
-def test_nonsense_is_refused(experiment: Path, tmp_path: Path, name: str, value: Any) -> None:
-    with pytest.raises(PapermillExecutionError) as caught:
-        rerun(experiment, tmp_path, **(tiny(experiment) | {name: value}))
-    assert caught.value.ename in ("ValueError", "TypeError")
-    assert name in caught.value.evalue, "the sentence does not say which parameter is wrong"
-    assert "\n" not in caught.value.evalue.strip(), "the refusal is more than a sentence"
+NONSENSE = [("seeds", 0), ("seeds", "three"), ("iterations", -1), ("sedes", 3)]
+
+
+def refused(chapter: Path, folder: Path, attempts: list[dict[str, Any]]) -> list[nbformat.NotebookNode]:
+    """The outputs of a chapter's first cells, up to the one that checks parameters, for several sets of parameters: one kernel, names forgotten between."""
+    cells, checks = [], []
+    for parameters in attempts:
+        given = parameterize_notebook(load_notebook_node(str(chapter)), parameters | {"results": str(folder / "store")})
+        code = [nbformat.v4.new_code_cell(cell.source) for cell in given.cells if cell.cell_type == "code"]
+        until = next(number for number, cell in enumerate(code) if "check(" in cell.source)
+        cells += [nbformat.v4.new_code_cell("%reset -f"), *code[: until + 1]]
+        checks.append(len(cells) - 1)
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(notebook, kernel_name="python3", timeout=300, startup_timeout=120, allow_errors=True, resources={"metadata": {"path": str(folder)}}).execute()
+    assert all(output.output_type != "error" for number, cell in enumerate(cells) if number not in checks for output in cell.outputs)
+    return [[output for output in cells[number].outputs if output.output_type == "error"] for number in checks]
+
+
+def test_nonsense_is_refused(experiment: Path, tmp_path: Path) -> None:
+    usual = tiny(experiment)
+    *errors, none = refused(experiment, tmp_path, [usual | {name: value} for name, value in NONSENSE] + [usual])
+    assert not none, "even good parameters are refused"
+    for (name, value), (error, *_) in zip(NONSENSE, errors, strict=True):
+        assert error.ename in ("ValueError", "TypeError"), f"{name} = {value}"
+        assert name in error.evalue, "the sentence does not say which parameter is wrong"
+        assert "\n" not in error.evalue.strip(), "the refusal is more than a sentence"
     assert not list((tmp_path / "store").rglob("*.csv")), "something was trained before the refusal"
