@@ -1,7 +1,7 @@
 """nalm: neural arithmetic units, the tasks of three papers about them, and an engine that trains thousands of runs at once.
 
 The units are here for use in any network: ``from nalm import NMU``. Everything else is one room further:
-:mod:`nalm.tasks`, :mod:`nalm.models`, :mod:`nalm.training`, :mod:`nalm.records`, :mod:`nalm.measures`, :mod:`nalm.figures`, :mod:`nalm.published`.
+:mod:`nalm.tasks`, :mod:`nalm.models`, :mod:`nalm.training`, :mod:`nalm.dynamics`, :mod:`nalm.records`, :mod:`nalm.measures`, :mod:`nalm.figures`, :mod:`nalm.published`.
 """
 
 from nalm.units import (

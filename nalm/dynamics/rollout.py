@@ -35,13 +35,13 @@ _METHODS = {"euler": _euler, "rk4": _rk4}
 
 
 class Rollout:
-    """States at given times, as :class:`nalm.dynamics.ODENetwork` has them; the tests compare the two.
+    """States at given times, as :class:`~nalm.dynamics.network.ODENetwork` has them; the tests compare the two.
 
     Args:
         derivative: of (parameters, states (runs, entries)).
         initial_state: (entries,) float64, of all runs.
         times: (times,) float64, not negative.
-        method, step: as in :class:`nalm.dynamics.ODENetwork`.
+        method, step: as in :class:`~nalm.dynamics.network.ODENetwork`.
         wrap: compiles a function, or leaves it.
 
     Raises:

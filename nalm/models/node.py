@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import NonNegativeInt, PositiveFloat, model_validator
 from torch import nn
 
-from nalm.dynamics.network import Method, ODENetwork
+from nalm.dynamics.network import ODENetwork
 from nalm.models.stack import Layer
 from nalm.values import Value
 
@@ -37,7 +37,7 @@ class NODE(Value):
     kind: Literal["NODE"] = "NODE"
     layers: tuple[Layer, ...]
     initial_state: tuple[float, ...]
-    method: Method = "euler"
+    method: Literal["euler", "rk4"] = "euler"
     step: PositiveFloat = 1.0
     positive: bool = False
     imaginary_until: NonNegativeInt | None = None
