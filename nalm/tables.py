@@ -23,12 +23,22 @@ _STYLE = (
     ".nalm-table caption{caption-side:top;text-align:left}</style>"
 )
 
+_WRAP = "<style>.nalm-box table.nalm-wrap td{white-space:normal;min-width:7rem;vertical-align:top}</style>"
+
 
 class Table:
-    """A data frame that shows itself as an accessible HTML table, or as plain text; index and random ids left out."""
+    """A data frame that shows itself as an accessible HTML table, or as plain text; index and random ids left out.
 
-    def __init__(self, frame: pd.DataFrame, caption: str = "", digits: int = 3):
-        self.frame, self.caption, self.digits = frame, caption, digits
+    With `wrap` long cells take several lines, for tables of sentences; without it each row is one line.
+
+    >>> import pandas as pd
+    >>> sentences = pd.DataFrame({"claim": ["a long sentence"]})
+    >>> "nalm-wrap" in Table(sentences, wrap=True)._repr_html_(), "nalm-wrap" in Table(sentences)._repr_html_()
+    (True, False)
+    """
+
+    def __init__(self, frame: pd.DataFrame, caption: str = "", digits: int = 3, wrap: bool = False):
+        self.frame, self.caption, self.digits, self.wrap = frame, caption, digits, wrap
 
     def _cells(self) -> list[list[str]]:
         return [[text(cell, self.digits) for cell in row] for row in self.frame.itertuples(index=False, name=None)]
@@ -51,9 +61,10 @@ class Table:
             for row in self._cells()
         )
         label = escape(self.caption or "table", quote=True)
+        style, kind = (_STYLE + _WRAP, " nalm-wrap") if self.wrap else (_STYLE, "")
         return (
-            f'{_STYLE}<div class="nalm-box" role="region" tabindex="0" aria-label="{label}">'
-            f'<table class="dataframe nalm-table">{caption}<thead><tr>{head}</tr></thead>\n'
+            f'{style}<div class="nalm-box" role="region" tabindex="0" aria-label="{label}">'
+            f'<table class="dataframe nalm-table{kind}">{caption}<thead><tr>{head}</tr></thead>\n'
             f"<tbody>\n{body}\n</tbody></table></div>"
         )
 

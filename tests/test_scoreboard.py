@@ -238,6 +238,19 @@ def test_a_count_of_ranges_comes_with_what_other_seeds_would_give():
     assert (found.ours.estimate, found.ours.low, found.ours.high, found.agrees) == (2, 1, 2, False)
 
 
+def test_smaller_ranges_are_later_where_most_units_with_two_ranges_are():
+    import pandas as pd
+
+    def later(*times):
+        rows = [{"model": m, "range": division.SMALL[r], "success": at is not None, "solved_at": at} for m, r, at in times]
+        return division._later(pd.DataFrame(rows))
+
+    slow, fast = ("NMRU", 0, 3000.0), ("NMRU", 4, 1000.0)
+    assert later(slow, fast).agrees and str(later(slow, fast)) == "1 of 1 units"
+    assert later(slow, fast, ("NRU", 0, None), ("NRU", 4, 1000.0)).agrees  # one range says nothing
+    assert not later(slow, fast, ("NRU", 0, 1000.0), ("NRU", 4, 1000.0)).agrees
+
+
 def test_bad_input_is_one_sentence(book, capsys):
     with pytest.raises(ValueError, match="no folder of results"):
         scoreboard.build(book / "nowhere")

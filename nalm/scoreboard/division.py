@@ -109,16 +109,22 @@ def _figure_1(rows: pd.DataFrame) -> Compared:
 
 
 def _figure_2(rows: pd.DataFrame) -> Compared:
-    base, clipped, both = "L1 1e-09 to 1e-07", "clip both", "discretise both"
+    base, clipped, gate, both = "L1 1e-09 to 1e-07", "clip both", "discretise gate", "discretise both"
     yield _ranges_where(rows, both, clipped, np.less, 1, "ranges on which discretising is worse than not")
+    lost = [name for name in UNIFORM_RANGES if _success(rows, both, [name]).estimate < _success(rows, clipped, [name]).estimate]
+    yield Claim("discretising loses on U[10,20) and nowhere else", lost == ["U[10,20)"], ", ".join(lost) or "nowhere")
     last = rows[rows["range"] == "U[10,20)"]
     yield _ranges_where(last, clipped, both, np.subtract, 2, "seeds lost by discretising on U[10,20)")
     for name in ("clip weight", clipped):
         yield _ranges_where(rows, name, base, np.greater, 8, f"{name}: ranges on which it is better")
-    gains = {name: _success(rows, both, [name]).estimate - _success(rows, "discretise gate", [name]).estimate for name in UNIFORM_RANGES}
+    yield _higher(rows, gate, clipped, "discretising the gate is better than not")
+    yield _higher(rows, both, gate, "discretising the weight too is better than the gate alone")
+    gains = {name: _success(rows, both, [name]).estimate - _success(rows, gate, [name]).estimate for name in UNIFORM_RANGES}
     most = max(gains.values())
     yield Claim("discretising the weight too gains most on U[-0.2,-0.1)", gains["U[-0.2,-0.1)"] == most > 0, max(gains, key=gains.get))
-    yield _higher(rows, "constrained start", both, "the constrained start is better")
+    start = "constrained start"
+    better = [name for name in UNIFORM_RANGES if _success(rows, start, [name]).estimate > _success(rows, both, [name]).estimate]
+    yield Claim("the constrained start is better on several ranges", len(better) > 1, f"{len(better)} ranges")
 
 
 def _figure_4(rows: pd.DataFrame) -> Compared:
@@ -152,6 +158,15 @@ def _question(name: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     return lambda rows: _of(*UNITS)(rows[_asked(rows) == name])
 
 
+def _later(rows: pd.DataFrame) -> Claim:
+    """Whether most units that solve two ranges or more take longer on the smallest of these than on the largest."""
+    slower = []
+    for unit in UNITS:
+        means = [mean for place in SMALL if not np.isnan(mean := _solved_at(rows, unit, [place]))]
+        slower += [means[0] > means[-1]] if len(means) > 1 else []
+    return Claim("smaller ranges are solved later", 2 * sum(slower) > len(slower), f"{sum(slower)} of {len(slower)} units")
+
+
 def _figure_11(rows: pd.DataFrame) -> Compared:
     found = _success(rows, "NRU", [SMALL[0]])
     yield Claim(f"the NRU begins to struggle at {SMALL[0]}", found.estimate < 1, text(found))
@@ -159,6 +174,7 @@ def _figure_11(rows: pd.DataFrame) -> Compared:
         for place in SMALL[unit == "NRU" :]:
             found = _success(rows, unit, [place])
             yield Claim(f"{unit} with ease on {place}", found.estimate > 0.9, text(found))
+    yield _later(rows)
 
 
 def _figure_12(rows: pd.DataFrame) -> Compared:
@@ -168,6 +184,7 @@ def _figure_12(rows: pd.DataFrame) -> Compared:
         yield Claim(f"only the NMRU is on {place}", max(rates[MODIFIED].estimate, rates["NRU"].estimate) < 0.5)
     found = _success(rows, MODIFIED, [SMALL[0]])
     yield Claim(f"false positives of the Real NPU on {SMALL[0]}", found.estimate > 0, text(found))
+    yield _later(rows)
 
 
 def _figure_13(rows: pd.DataFrame) -> Compared:
@@ -175,6 +192,7 @@ def _figure_13(rows: pd.DataFrame) -> Compared:
         first, second = (_success(rows[rows["question"] == name], unit, SMALL[3:]) for name in ("a/b from a, b", "1/a from a, b"))
         shown = f"{text(first.estimate)} against {text(second.estimate)}"
         yield Claim(f"the {unit} improves on Figure 12 on the larger ranges", bool(first.estimate > second.estimate), shown)
+    yield _later(rows[rows["question"] == "a/b from a, b"])
 
 
 def _figure_6(rows: pd.DataFrame) -> Compared:
@@ -263,16 +281,23 @@ def _figure_21(rows: pd.DataFrame) -> Compared:
         found = _success(rows, names[loss], [MIXED])
         yield Claim(f"{loss} solves some of {MIXED}", found.estimate > 0, text(found))
         yield _higher(rows, MODIFIED, names[loss], f"{loss} is worse than MSE on negative ranges", NEGATIVE)
-    at = {loss: _solved_at(rows, name) for loss, name in names.items()}
-    yield Claim("PCC is the fastest", min(at, key=at.get) == "PCC", text(at["PCC"]))
+    fastest = sum(
+        min(names, key=lambda loss: np.nan_to_num(_solved_at(rows, names[loss], [place]), nan=np.inf)) == "PCC" for place in UNIFORM_RANGES
+    )
+    yield Claim("PCC is the fastest on all ranges", fastest == len(UNIFORM_RANGES), f"on {fastest} of {len(UNIFORM_RANGES)}")
 
 
 def _figure_22(rows: pd.DataFrame) -> Compared:
     for loss, name in _losses("NRU").items():
         found = _success(rows, name, POSITIVE)
         yield Claim(f"{loss} performs well on positive ranges", found.estimate > 0.75, text(found))
-    found = _success(rows, "NRU, PCC", NEGATIVE)
-    yield Claim("PCC solves some of the negative ranges", found.estimate > 0, text(found))
+    for loss in ("PCC", "MAPE"):
+        yield _alike(rows, f"NRU, {loss}", "NRU", f"{loss} has little effect on success")
+    times = {unit: {place: _solved_at(rows, f"{unit}, PCC", [place]) for place in NEGATIVE} for unit in ("NRU", MODIFIED)}
+    solved_ranges = [place for place in NEGATIVE if not np.isnan(times["NRU"][place])]
+    slower = sum(times["NRU"][place] > times[MODIFIED][place] for place in solved_ranges)
+    what = "with PCC, negative ranges take longer than with the Real NPU"
+    yield Claim(what, slower == len(solved_ranges) > 0, f"on {slower} of {len(solved_ranges)} ranges")
 
 
 def _figure_23(rows: pd.DataFrame) -> Compared:
@@ -281,8 +306,9 @@ def _figure_23(rows: pd.DataFrame) -> Compared:
     yield Claim("PCC is the worst of the three losses", min(overall, key=overall.get) == "PCC", min(overall, key=overall.get))
     near = sum(_success(rows, name, [MIXED]).estimate >= 0.9 for name in names.values())
     yield Claim(f"two of the losses are near 1 on {MIXED}", near == 2, f"{near} losses at 0.9 or more")
-    places = {place: sum(_success(rows, name, [place]).estimate for name in names.values()) for place in UNIFORM_RANGES}
-    yield Claim("U[-20,-10) is the hardest range", min(places, key=places.get) == "U[-20,-10)", min(places, key=places.get))
+    for loss, name in names.items():
+        hardest = min(UNIFORM_RANGES, key=lambda place: _success(rows, name, [place]).estimate)
+        yield Claim(f"U[-20,-10) is the hardest range with {loss}", hardest == "U[-20,-10)", hardest)
 
 
 def _table_1() -> Compared:
@@ -437,7 +463,7 @@ JUDGES = {
     ("division", "Figure 19"): Judge(_of("NMRU", "NMRU, SGD"), ("model", "range"), _figure_19),
     ("division", "Figure 20"): Judge(_of("NRU", "NRU, separate sign"), ("model", "range"), _figure_20),
     ("division", "Figure 21"): Judge(_of(MODIFIED, f"{MODIFIED}, PCC", f"{MODIFIED}, MAPE"), ("model", "range"), _figure_21),
-    ("division", "Figure 22"): Judge(_of("NRU", "NRU, PCC", "NRU, MAPE"), ("model", "range"), _figure_22),
+    ("division", "Figure 22"): Judge(_of("NRU", "NRU, PCC", "NRU, MAPE", f"{MODIFIED}, PCC"), ("model", "range"), _figure_22),
     ("division", "Figure 23"): Judge(_of("NMRU", "NMRU, PCC", "NMRU, MAPE"), ("model", "range"), _figure_23),
     ("division", "Figure 24"): _figure_9,
     ("division", "Table 1"): _table_1,
