@@ -178,12 +178,18 @@ def test_npu_table_a2_and_figure_6_take_the_code_arm(book):
 
 
 def test_npu_figure_6_differs_if_the_best_runs_do_not_order_as_described(book):
-    rows = [row | {"test_mul": 9.0} if row["model"] == "NMU" else row for row in _simple()]
+    rows = [row | {"test_add": 0.0} if row["model"] == "iNALU" else row for row in _simple()]
     rows = [row | {"test_add": None} if row["model"] == "Dense" else row for row in rows]
     _record(book, "npu/simple-arithmetic", rows)
     figure = _judge(book, "npu", "Figure 6")
     assert figure["verdict"] == "differs"
-    assert figure["differing"] == "NMU better than RealNPU on x; NMU better than NPU on x"
+    assert figure["differing"] == "RealNPU better than iNALU on +; NPU better than iNALU on +"
+
+
+def test_seeds_beyond_the_paper_s_twenty_do_not_count_for_the_simple_task(book):
+    further = [row | {"seed": row["seed"] + 20, "test_mul": 99.0} for row in _simple()]
+    _record(book, "npu/simple-arithmetic", [*_simple(), *further])
+    assert _judge(book, "npu", "Table A2")["verdict"] == "reproduced" and _judge(book, "npu", "Figure 6")["runs"] == "120"
 
 
 def test_the_rule():

@@ -2,7 +2,7 @@
 
 from nalm.tasks.digits import DigitSequenceTask
 from nalm.tasks.fsir import FractionalSIRTask, fractional_sir
-from nalm.tasks.large_scale import LargeScaleTask
+from nalm.tasks.large_scale import LargeScaleTask, sobol
 from nalm.tasks.operations import OPERATIONS
 from nalm.tasks.ranges import Benford, Halves, Range, TrainingRange, TruncatedNormal, Uniform, UniformUnion
 from nalm.tasks.simple_arithmetic import SimpleArithmeticTask
@@ -31,6 +31,7 @@ __all__ = [
     "Uniform",
     "UniformUnion",
     "fractional_sir",
+    "sobol",
     "uniform_range",
 ]
 
