@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from .cases import GOLDEN, SEVERAL_OUTPUTS
 from nalm.units import NMU, NPU, NRU, UNITS, NaiveNPU, RealNPU
 from nalm.units.functional import identity_product, product, weighted_sum
+from nalm.units.inalu import recovered_sign
 
 nonzero = st.integers(-20, 20).filter(bool)
 
@@ -145,3 +146,28 @@ def test_weighted_sum_is_linear_for_small_and_large_weights(out_features, in_fea
 def test_identity_product_ignores_what_is_not_selected():
     x = torch.tensor([float(2**20), -7.0])
     assert identity_product(x, torch.tensor([[0.0, 1.0], [0.0, 0.0]])).tolist() == [-7.0, 1.0]
+
+
+@pytest.mark.parametrize("batch", [(), (40,)])
+def test_sign_of_many_inputs_is_the_product_of_its_factors(batch):
+    torch.manual_seed(0)
+    x = torch.randn(*batch, 30, dtype=torch.float64)
+    x[..., 3] = 0.0
+    weight = torch.rand(4, 30, dtype=torch.float64) * 0.9
+    weight[0, 5], weight[1, 4] = 1.0, 0.0
+    summed, multiplied = (weight.clone().requires_grad_() for _ in range(2))
+    sign, expected = recovered_sign(x, summed), identity_product(x.sign(), multiplied)
+    torch.testing.assert_close(sign, expected)
+    scale = torch.randn_like(sign)
+    (sign * scale).sum().backward()
+    (expected * scale).sum().backward()
+    torch.testing.assert_close(summed.grad, multiplied.grad)
+
+
+def test_sign_of_many_inputs_where_a_factor_is_zero():
+    weight = torch.full((1, 30), 1.0)
+    x = torch.ones(30).index_fill(0, torch.tensor([7]), 0.0)
+    assert recovered_sign(x, weight).item() == pytest.approx(0, abs=1e-30)
+    assert recovered_sign(torch.ones(30), weight).item() == 1
+    assert recovered_sign(-torch.ones(30), weight).item() == 1
+    assert recovered_sign(x - 2 * (x < 0.5), weight).item() == -1
