@@ -29,7 +29,7 @@ from nalm.values import nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["UNIT_STYLES", "Figure", "bars", "by_range", "cost_curves", "curves", "distribution", "error_maps", "style", "styles_of",
+__all__ = ["UNIT_STYLES", "Figure", "bars", "by_range", "cost_curves", "courses", "curves", "distribution", "error_maps", "style", "styles_of",
            "unit_style", "use_style", "values_beside_published"]  # fmt: skip
 
 WIDTH = 7.0  # inches
@@ -408,6 +408,37 @@ def distribution(
         if rings:
             ring = dict(marker="o", markersize=10, markerfacecolor="none", markeredgecolor="#4C4C4C")
             handles.append(Line2D([], [], linestyle="none", label="published success rate", **ring))
+        figure.legend(handles=handles, loc="outside upper center", ncols=_legend_columns(handles))
+    return figure
+
+
+def courses(
+    lines: Mapping[str, tuple[Sequence[float], np.ndarray]],
+    names: Sequence[str],
+    points: tuple[Sequence[float], np.ndarray] | None = None,
+    xlabel: str = "t",
+) -> Figure:
+    """Solutions of differential equations over time: a panel per entry of the state, a line per solution, the data as points.
+
+    `lines` maps a name to times and states (times, entries); `names` are those of the entries; `points` are times and states too.
+    """
+    with style():
+        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+        axes = figure.subplots(1, len(names), sharex=True, squeeze=False)[0]
+        dashes = ["-", "--", ":", "-."]
+        colours = [entry["color"] for entry in matplotlib.rcParams["axes.prop_cycle"]]
+        for entry, (axis, name) in enumerate(zip(axes, names, strict=True)):
+            if points is not None:
+                axis.plot(points[0], points[1][:, entry], "o", color="#4C4C4C", markersize=3)
+            for number, (times, states) in enumerate(lines.values()):
+                axis.plot(times, states[:, entry], dashes[number % 4], color=colours[number % len(colours)], linewidth=1.6)
+            axis.set(title=name, xlabel=xlabel)
+        handles = [
+            Line2D([], [], linestyle=dashes[number % 4], color=colours[number % len(colours)], linewidth=1.6, label=name)
+            for number, name in enumerate(lines)
+        ]
+        if points is not None:
+            handles.append(Line2D([], [], linestyle="none", marker="o", color="#4C4C4C", markersize=3, label="data"))
         figure.legend(handles=handles, loc="outside upper center", ncols=_legend_columns(handles))
     return figure
 

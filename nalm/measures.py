@@ -38,6 +38,7 @@ __all__ = [
     "median_and_mad",
     "first_solved",
     "selected",
+    "nondominated",
     "operands_first",
     "require_columns",
     "summarise",
@@ -339,6 +340,19 @@ def operands_first(rows: pd.DataFrame, name: str = "0.weight", inputs: int = 10,
         order = np.argsort(~task.operands(int(seed)).any(0), kind="stable")
         table[number] = values[:, order]
     return table
+
+
+def nondominated(first: Sequence[float], second: Sequence[float]) -> np.ndarray:
+    """Whether each of n points is on the Pareto front: no other point is at most as large in both coordinates and smaller in one.
+
+    Points with a coordinate that is no number are never on it.
+
+    >>> nondominated([1, 2, 2, 3], [5.0, 4.0, 6.0, 4.0]).tolist()
+    [True, True, False, False]
+    """
+    a, b = (np.asarray(values, dtype=float)[:, None] for values in (first, second))
+    dominated = ((a.T <= a) & (b.T <= b) & ((a.T < a) | (b.T < b))).any(1)
+    return ~dominated & ~np.isnan(a[:, 0]) & ~np.isnan(b[:, 0])
 
 
 def require_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:

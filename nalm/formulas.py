@@ -1,0 +1,62 @@
+"""Formulas read off trained weights: the right-hand side of a neural differential equation of power units, as SymPy expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import sympy
+
+__all__ = ["learned_equations"]
+
+
+def learned_equations(weights: Mapping[str, Any], names: Sequence[str], digits: int | None = None) -> tuple[sympy.Expr, ...]:
+    r"""The right-hand side that a power unit followed by an NAU computes where the state is positive.
+
+    .. math::
+
+        \dot x_k = \sum_j A_{kj} \prod_i b_i^{W_{ji}} \cos\Bigl(\sum_i V_{ji} \log b_i\Bigr), \qquad b_i = \hat g_i x_i + 1 - \hat g_i
+
+    NPU paper, Eqs. 10 and 19: W and V are the real and imaginary weights of the unit, A those of the NAU, :math:`\hat g` its gate, clipped to
+    [0, 1].
+
+    Args:
+        weights: a row's weights, by name: ``field.0.weight``, ``field.0.weight_im`` (not of a RealNPU), ``field.0.gate``, ``field.1.weight``.
+        names: of the entries of the state.
+        digits: round every number to so many decimals first; what rounds to zero vanishes. ``None``: not at all.
+
+    Returns:
+        One expression for each entry of the state. Powers with equal exponents have been added up.
+
+    Raises:
+        ValueError: weights of another model, or another number of names.
+
+    >>> unit = {"field.0.weight": [[0.5, 0.5, 0.0], [0.0, 0.0, 1.001]], "field.0.gate": [1.0, 1.0, 1.0]}
+    >>> nau = {"field.1.weight": [[-0.06, 0.01], [0.06, 0.0], [0.0, -0.01]]}
+    >>> for expression in learned_equations(unit | nau, ["S", "I", "R"], digits=2):
+    ...     print(expression)
+    -0.06*I**0.5*S**0.5 + 0.01*R
+    0.06*I**0.5*S**0.5
+    -0.01*R
+    """
+    if missing := {"field.0.weight", "field.0.gate", "field.1.weight"} - set(weights):
+        raise ValueError(f"Formulas are read off a power unit followed by an NAU, but these weights lack {', '.join(sorted(missing))}.")
+    exponents, outputs = np.asarray(weights["field.0.weight"]), np.asarray(weights["field.1.weight"])
+    if len(names) != exponents.shape[1]:
+        raise ValueError(f"The state has {exponents.shape[1]} entries, but {len(names)} names were given.")
+    imaginary = np.asarray(weights.get("field.0.weight_im", np.zeros_like(exponents)))
+    gates = np.clip(weights["field.0.gate"], 0.0, 1.0)
+
+    def number(value: float) -> sympy.Number:
+        value = float(value) if digits is None else round(float(value), digits)
+        return sympy.Integer(int(value)) if value in (-1, 0, 1) else sympy.Float(str(value) if digits is not None else value)
+
+    bases = [number(g) * sympy.Symbol(name, positive=True) + 1 - number(g) for g, name in zip(gates, names, strict=True)]
+    powers = [
+        prod((base ** number(w) for base, w in zip(bases, real, strict=True)), start=sympy.Integer(1))
+        * sympy.cos(sum((number(v) * sympy.log(base) for base, v in zip(bases, im, strict=True)), start=sympy.Integer(0)))
+        for real, im in zip(exponents, imaginary, strict=True)
+    ]
+    return tuple(sum((number(a) * power for a, power in zip(row, powers, strict=True)), start=sympy.Integer(0)) for row in outputs)
