@@ -29,8 +29,8 @@ from nalm.values import nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["UNIT_STYLES", "Figure", "bars", "by_range", "cost_curves", "courses", "curves", "distribution", "error_maps", "style", "styles_of",
-           "unit_style", "use_style", "values_beside_published"]  # fmt: skip
+__all__ = ["UNIT_STYLES", "Figure", "bars", "by_range", "cost_curves", "courses", "curves", "distribution", "error_maps", "scatter",
+           "style", "styles_of", "unit_style", "use_style", "values_beside_published"]  # fmt: skip
 
 WIDTH = 7.0  # inches
 PIXELS_PER_INCH = 100  # on the page; pictures hold twice as many
@@ -439,6 +439,72 @@ def courses(
         ]
         if points is not None:
             handles.append(Line2D([], [], linestyle="none", marker="o", color="#4C4C4C", markersize=3, label="data"))
+
+
+def scatter(
+    points: pd.DataFrame,
+    x: str,
+    y: str = "test_mse",
+    hue: str = "model",
+    row: str = "task",
+    column: str | None = None,
+    published: pd.DataFrame | None = None,
+    levels: Mapping[str, float] | None = None,
+    limits: Mapping[str, tuple[float, float]] | None = None,
+    level_name: str = "",
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+) -> Figure:
+    """A point per run, both axes logarithmic: a row of panels per value of `row`, side by side the values of `column`.
+
+    `published` has the same columns, its points are rings. `levels` has a dashed line for each row of panels, all with
+    one meaning, `level_name`; `limits` the ends of its vertical axis: points beyond them, infinite ones as well, are
+    drawn on the frame, missing ones not at all.
+    """
+    columns = [x, y, hue, row] + ([column] if column else [])
+    for frame in [points] if published is None else [points, published]:
+        for name in columns:
+            _known(name, frame.columns, "column of the points")
+    rows = list(dict.fromkeys(points[row]))
+    sides = list(dict.fromkeys(points[column])) if column else [None]
+    styles = styles_of([str(name) for name in dict.fromkeys(points[hue])])
+    ring = dict(marker="o", markersize=9, markerfacecolor="none", linestyle="none")
+
+    with style():
+        figure = Figure(figsize=(WIDTH, 0.9 + 2.1 * len(rows)), layout="constrained")
+        axes = figure.subplots(len(rows), len(sides), sharex=True, sharey="row", squeeze=False)
+        for line, place in enumerate(rows):
+            for number, side in enumerate(sides):
+                axis = axes[line, number]
+                axis.set(xscale="log", yscale="log")
+                bounds = (limits or {}).get(place)
+                if bounds is not None:
+                    axis.set_ylim(*bounds)
+                if levels is not None and place in levels:
+                    axis.axhline(levels[place], color="#1A1A1A", linestyle="--", linewidth=1)
+                for frame, hollow in ((published, True), (points, False)):
+                    if frame is None:
+                        continue
+                    here = frame[(frame[row] == place) & ((frame[column] == side) if column else True) & frame[y].notna()]
+                    for name, (colour, marker) in styles.items():
+                        part = here[here[hue].astype(str) == name]
+                        if part.empty:
+                            continue
+                        values = part[y] if bounds is None else part[y].clip(*bounds)
+                        solid = dict(marker=marker, color=colour, markersize=5, linestyle="none")
+                        how = ring | {"markeredgecolor": colour, "alpha": 0.55} if hollow else solid
+                        axis.plot(part[x], values, **how, clip_on=False)
+                axis.tick_params(labelleft=number == 0)
+                if line == 0 and column:
+                    axis.set_title(str(side))
+                if line == len(rows) - 1:
+                    axis.set_xlabel(xlabel or _axis_name(x))
+            axes[line, 0].set_ylabel(f"{place}: {ylabel or _axis_name(y)}")
+        handles = [_legend_entry(name, styled=styled) for name, styled in styles.items()]
+        if published is not None:
+            handles.append(Line2D([], [], **ring, markeredgecolor="#4C4C4C", label="published"))
+        if levels:
+            handles.append(Line2D([], [], color="#1A1A1A", linestyle="--", linewidth=1, label=level_name or "level"))
         figure.legend(handles=handles, loc="outside upper center", ncols=_legend_columns(handles))
     return figure
 

@@ -31,6 +31,7 @@ __all__ = [
     "Spread",
     "success_rate",
     "mean",
+    "median",
     "solved_at",
     "solved_at_median",
     "sparsity_error",
@@ -98,6 +99,23 @@ def mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
     return _student(_present(values, "values"), confidence)
 
 
+def median(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    """Median with the distribution-free interval between two order statistics.
+
+    NaN values are left out, infinite ones kept. An end is NaN where too few values are there for the confidence asked for.
+
+    >>> median([1000.0, 2000.0, 3000.0])
+    Interval(estimate=2000.0, low=nan, high=nan, n=3)
+    """
+    from scipy.stats import quantile_test
+
+    x = _present(values, "values")
+    if x.size == 0:
+        return _nothing()
+    ends = quantile_test(x, p=0.5).confidence_interval(confidence_level=confidence)
+    return Interval(float(np.median(x)), float(ends.low), float(ends.high), x.size)
+
+
 def solved_at(values: Sequence[float], confidence: float = 0.95) -> Interval:
     r"""Mean first solved iteration with the profile-likelihood interval of a gamma distribution.
 
@@ -138,20 +156,8 @@ def solved_at(values: Sequence[float], confidence: float = 0.95) -> Interval:
 
 
 def solved_at_median(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Median first solved iteration with the distribution-free interval between two order statistics.
-
-    NaN values are left out. An end is NaN where too few values are there for the confidence asked for.
-
-    >>> solved_at_median([1000.0, 2000.0, 3000.0])
-    Interval(estimate=2000.0, low=nan, high=nan, n=3)
-    """
-    from scipy.stats import quantile_test
-
-    x = _present(values, "solved_at")
-    if x.size == 0:
-        return _nothing()
-    ends = quantile_test(x, p=0.5).confidence_interval(confidence_level=confidence)
-    return Interval(float(np.median(x)), float(ends.low), float(ends.high), x.size)
+    """Median first solved iteration; as median."""
+    return median(values, confidence)
 
 
 def sparsity_error(

@@ -17,7 +17,7 @@ from nalm.measures import Interval, Spread
 TOGETHER = [
     ["Real NPU (baseline)", "Real NPU (modified)", "NRU", "NMRU"],
     ["NPU", "RealNPU", "NMU", "NALU", "iNALU", "Dense"],
-    ["NPU", "RealNPU", "NaiveNPU", "NMU", "NALU"],
+    ["NPU", "RealNPU", "NaiveNPU", "NMU", "NALU", "iNALU"],
     ["NAC•", "NAC•,σ", "NAC•,NMU", "NALU", "NMU", "Gated NAU/NMU"],
     ["NAC+", "Linear", "NALU", "NAU"],
     ["NAC•", "NAC•,σ", "NAC•,NMU", "NALU", "NMU", "LSTM"],
@@ -176,6 +176,30 @@ def test_distribution_shows_success_rates():
     assert alone.axes[0].get_xlim()[0] < 1e-5 and min(_fonts(alone)) >= 9
     with pytest.raises(ValueError, match="no column of the rows called 'test': did you mean 'test_mse'"):
         figures.distribution(rows, value="test")
+
+
+def test_a_scatter_of_runs_beside_published_ones():
+    points = pd.DataFrame(
+        [
+            {"model": model, "task": task, "side": side, "count": 10 + seed, "test_mse": error}
+            for model, task, side in itertools.product(["NPU", "NMU"], "+÷", ["one", "two"])
+            for seed, error in enumerate([1e-7, np.inf, np.nan])
+        ]
+    )
+    published = points[(points["side"] == "one") & (points["model"] == "NMU")]
+    figure = figures.scatter(
+        points, x="count", column="side", published=published, levels={"+": 0.1}, limits={"÷": (1e-9, 1.0)}, level_name="a constant", xlabel="parameters"
+    )
+    upper, _, left, right = figure.axes
+    assert [axis.get_ylabel() for axis in (upper, left)] == ["+: test MSE", "÷: test MSE"] and upper.get_title() == "one"
+    assert (left.get_xscale(), left.get_yscale(), left.get_ylim(), right.get_xlabel()) == ("log", "log", (1e-9, 1.0), "parameters")
+    assert [len(axis.lines) for axis in figure.axes] == [4, 3, 3, 2]  # with a dashed line, without rings
+    assert all(list(line.get_ydata()) == [1e-7, 1.0] for line in left.lines)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["NPU", "NMU", "published", "a constant"]
+    assert min(_fonts(figure)) >= 9
+    assert len(figures.scatter(points, x="count").axes) == 2
+    with pytest.raises(ValueError, match="no column of the points called 'counts': did you mean 'count'"):
+        figures.scatter(points, x="counts")
 
 
 def test_bad_input_is_one_sentence(summary):

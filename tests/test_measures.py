@@ -133,6 +133,7 @@ def test_solved_at_holds_its_mean_and_scales_with_it(values):
 
 def test_median_interval_is_between_order_statistics():
     assert measures.solved_at_median(range(1, 26)) == Interval(13.0, 8.0, 18.0, 25)
+    assert measures.median([np.nan, *range(1, 24), np.inf, np.inf]) == Interval(13.0, 8.0, 18.0, 25)
     assert measures.solved_at_median([]).n == 0
 
 

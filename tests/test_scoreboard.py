@@ -192,12 +192,58 @@ def test_seeds_beyond_the_paper_s_twenty_do_not_count_for_the_simple_task(book):
     assert _judge(book, "npu", "Table A2")["verdict"] == "reproduced" and _judge(book, "npu", "Figure 6")["runs"] == "120"
 
 
+TASKS = {"add": "add", "mul": "mult", "reciprocal": "div", "root": "sqrt"}
+
+
+def _large(seeds=10, **changes):
+    """The published points; runs without one have diverged, and an even worse one pads the products."""
+    points = published.load("npu_fig7")
+    for operation, model in itertools.product(TASKS, ["NPU", "RealNPU", "NALU", "NMU", "NaiveNPU"]):
+        part = points[(points["task"] == TASKS[operation]) & (points["model"] == model)]
+        lost = [(9000, np.inf)] * (10 - len(part)) + [(10_000, 1e6)] * (10 * (operation == "mul" and model == "NMU"))
+        for seed, (count, error) in enumerate([*zip(part["n_params_abs_gt_0.01"], part["test_mse"], strict=True), *lost]):
+            row = {"model": model, "operation": operation, "seed": seed, "iterations": 100_000, "test_mse": error, "parameters_above_0.01": count}
+            if seed < seeds or operation == "mul":
+                yield row | (changes if model == "NPU" and operation == "reciprocal" else {})
+
+
+def test_the_published_points_reproduce_npu_table_1_and_figure_7(book):
+    _record(book, "npu/large-scale", _large())
+    table, figure = _judge(book, "npu", "Table 1"), _judge(book, "npu", "Figure 7")
+    assert (table["verdict"], table["agreeing"], table["seeds"]) == ("reproduced", "24 of 24", "10 of 10")
+    assert table["ours"].startswith("1.36e-07 [")
+    assert (figure["verdict"], figure["ours"], figure["agreeing"]) == ("reproduced", "52", "40 of 40")
+
+
+def test_npu_table_1_differs_where_a_median_is_off_by_more_than_a_factor_of_three(book):
+    _record(book, "npu/large-scale", _large(test_mse=5e-6))
+    table, figure = _judge(book, "npu", "Table 1"), _judge(book, "npu", "Figure 7")
+    assert table["differing"] == "NPU on div; NPU is the best on div"
+    assert figure["verdict"] == "reproduced"
+
+
+def test_penalties_gates_and_schedules_of_our_own_do_not_count_for_npu_table_1(book):
+    rows = list(_large())
+    rows += [row | {"model": f"{row['model']}, L1", "test_mse": 1e9} for row in rows]
+    rows += [row | {"model": "NMU, short", "iterations": 10_000} for row in rows[:10]]
+    rows += [row | {"seed": row["seed"] + 10, "test_mse": 0.0} for row in rows if row["operation"] == "add"]
+    _record(book, "npu/large-scale", rows)
+    assert _judge(book, "npu", "Table 1")[["verdict", "runs"]].tolist() == ["reproduced", "210"]
+
+
+def test_npu_table_1_is_not_judged_by_nine_seeds(book):
+    _record(book, "npu/large-scale", _large(seeds=9))
+    assert _judge(book, "npu", "Table 1")[["verdict", "seeds"]].tolist() == ["not yet", "9 of 10"]
+
+
 def test_the_rule():
     ours = Interval(0.6, 0.4, 0.77, 25)
     assert Comparison("", ours, Interval(0.64, 0.44, 0.8, 25)).agrees
     assert Comparison("", ours, Interval(0.5, 0.5, 0.5, 0)).agrees
     assert not Comparison("", ours, Interval(0.9, 0.78, 1.0, 25)).agrees
     assert not Comparison("", Interval(np.nan, np.nan, np.nan, 0), Interval(0.5, 0.5, 0.5, 0)).agrees
+    assert Comparison("", ours, Interval(1.5, 1.4, 1.6, 10), factor=3.0).agrees
+    assert not Comparison("", ours, Interval(1.9, 1.8, 2.0, 10), factor=3.0).agrees
 
 
 def _run(book, *options):
@@ -230,9 +276,10 @@ def test_writing_and_checking(book, capsys):
 
 
 @pytest.mark.parametrize("item", [item for item, judge in JUDGES.items() if not isinstance(judge, Judge)], ids=" ".join)
-def test_what_needs_no_rows_agrees_with_the_paper(item):
+def test_what_needs_no_rows_agrees_with_the_paper_or_is_explained(item):
     compared = list(JUDGES[item]())
-    assert compared and [one.what for one in compared if not one.agrees] == []
+    explained = _item(published.load("items"), *item)["explains"]
+    assert compared and "; ".join(one.what for one in compared if not one.agrees) == ("" if explained != explained else explained)
 
 
 def test_a_count_of_ranges_comes_with_what_other_seeds_would_give():

@@ -18,15 +18,20 @@ __all__ = ["Check", "Claim", "Comparison", "Judge", "exactly", "rate", "solved",
 
 @dataclass(frozen=True)
 class Comparison:
-    """A number measured here beside the published one, each with its interval (of no width if there is none)."""
+    """A number measured here beside the published one, each with its interval (of no width if there is none).
+
+    Numbers that are apart by no more than ``factor`` agree as well.
+    """
 
     what: str
     ours: Interval
     published: Interval
+    factor: float = 1.0
 
     @property
     def agrees(self) -> bool:
-        return self.ours.overlaps(self.published)
+        ours, published = self.ours.estimate, self.published.estimate
+        return self.ours.overlaps(self.published) or published / self.factor < ours < published * self.factor
 
     def __str__(self) -> str:
         return text(self.ours)
