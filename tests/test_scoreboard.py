@@ -102,6 +102,22 @@ def test_an_explanation_does_not_make_a_reproduced_item_differ(book, monkeypatch
     assert (line["verdict"], line["explanation"]) == ("reproduced", "")
 
 
+@pytest.mark.parametrize(("lost", "verdict"), [(2, "reproduced"), (0, "differs")])
+def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lost, verdict):
+    counts = {"L1 1e-09 to 1e-07": 10, "clip gate": 8, "clip weight": 15, "clip both": 15, "discretise gate": 16, "discretise both": 20,
+              "constrained start": 23}  # fmt: skip
+    solved = {(model, place): count for (model, count), place in itertools.product(counts.items(), RANGES)}
+    solved |= {(model, "U[1,2)"): 25 for model in counts}  # nothing to gain there
+    solved |= {("clip both", "U[10,20)"): 22, ("discretise both", "U[10,20)"): 22 - lost, ("discretise both", "U[-0.2,-0.1)"): 24}
+    rows = [{"model": model, "range": place, "seed": seed, "iterations": 50_000, "success": seed < count}
+            for (model, place), count in solved.items() for seed in range(25)]  # fmt: skip
+    _record(book, "division/robust-real-npu", rows)
+    line = _judge(book, "division", "Figure 2")
+    assert (line["verdict"], line["runs"]) == (verdict, "1575")
+    assert ("discretising loses on U[10,20) and nowhere else" in line["differing"]) == (lost == 0)
+    assert line["agreeing"] == "9 of 9" or lost == 0
+
+
 @pytest.mark.parametrize(
     "change, seeds, iterations",
     [
