@@ -439,6 +439,8 @@ def courses(
         ]
         if points is not None:
             handles.append(Line2D([], [], linestyle="none", marker="o", color="#4C4C4C", markersize=3, label="data"))
+        figure.legend(handles=handles, loc="outside upper center", ncols=_legend_columns(handles))
+    return figure
 
 
 def scatter(

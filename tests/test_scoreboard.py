@@ -1,6 +1,7 @@
 """The scoreboard against synthetic rows whose verdict is known, and the committed one against the recorded rows."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -335,3 +336,41 @@ def test_bad_input_is_one_sentence(book, capsys):
 
 def test_the_committed_scoreboard_is_current():
     assert main(["--check"]) == 0
+
+
+DRAWN = {
+    "field.0.weight": [[0.62, 0.57, 0.02], [0.0, 1.0, 0.03], [0.0, 0.0, 0.64]],
+    "field.0.gate": [0.2, 0.4, 0.2],
+    "field.1.weight": [[-0.12, 0.0, 0.13], [0.11, -0.1, 0.02], [0.01, 0.09, -0.15]],
+}
+
+
+def _fsir(weights=DRAWN, **changes):
+    """The published points; one RealNPU has the weights of the paper's Figure 5."""
+    points = published.load("npu_pareto").query("kind == 'run'")
+    for model, part in points.groupby("model"):
+        for (hidden, penalty), cell in part.groupby(["h_inferred", "beta_inferred"]):
+            for seed, (count, error) in enumerate(zip(cell["n_params_abs_gt_0.001"], cell["train_mse"], strict=True)):
+                row = {"model": model, "hidden": hidden, "penalty": penalty, "solver": "euler", "seed": seed, "iterations": 3000, "valid_mse": error}
+                shown = model == "RealNPU" and (hidden, penalty) == (6, 1.0) and error < 0.04
+                yield row | {"parameters_above_0.001": count, "weights": json.dumps(weights) if shown else None} | (changes if model == "NPU" else {})
+
+
+def test_the_published_points_reproduce_npu_figures_4_and_5(book):
+    _record(book, "npu/fractional-sir", _fsir())
+    first, second = _judge(book, "npu", "Figure 4"), _judge(book, "npu", "Figure 5")
+    assert (first["verdict"], first["agreeing"], first["seeds"]) == ("reproduced", "10 of 10", "5 of 5")
+    assert first["ours"].startswith("0.46 [")
+    assert (second["verdict"], second["ours"], second["agreeing"]) == ("reproduced", "1 of 1", "4 of 4")
+
+
+def test_npu_figure_4_differs_if_the_npu_does_not_fit(book):
+    _record(book, "npu/fractional-sir", _fsir(valid_mse=0.5))
+    figure = _judge(book, "npu", "Figure 4")
+    assert figure["verdict"] == "differs" and "the NPU reaches a lower MSE than Dense" in figure["differing"]
+
+
+def test_npu_figure_5_differs_without_a_unit_for_the_transmission(book):
+    _record(book, "npu/fractional-sir", _fsir(DRAWN | {"field.0.weight": [[0.9, 0.2, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.6]]}))
+    figure = _judge(book, "npu", "Figure 5")
+    assert figure["differing"] == "a unit for r, with exponents of S and I of 0.4 to 0.7; all three in one RealNPU"
