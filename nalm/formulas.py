@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-__all__ = ["learned_equations"]
+__all__ = ["latex", "learned_equations"]
 
 
 def learned_equations(weights: Mapping[str, Any], names: Sequence[str], digits: int | None = None) -> tuple[sympy.Expr, ...]:
@@ -60,3 +60,13 @@ def learned_equations(weights: Mapping[str, Any], names: Sequence[str], digits: 
         for real, im in zip(exponents, imaginary, strict=True)
     ]
     return tuple(sum((number(a) * power for a, power in zip(row, powers, strict=True)), start=sympy.Integer(0)) for row in outputs)
+
+
+def latex(weights: Mapping[str, Any], names: Sequence[str], digits: int) -> str:
+    """The equations as LaTeX, one below the other; arguments as in :func:`learned_equations`.
+
+    >>> print(latex({"field.0.weight": [[0.5]], "field.0.gate": [1.0], "field.1.weight": [[-2.0]]}, ["x"], digits=1))
+    \\begin{aligned}\\dot x &= - 2.0 x^{0.5}\\end{aligned}
+    """
+    lines = [rf"\dot {name} &= {sympy.latex(formula)}" for name, formula in zip(names, learned_equations(weights, names, digits), strict=True)]
+    return r"\begin{aligned}" + r" \\ ".join(lines) + r"\end{aligned}"

@@ -12,7 +12,7 @@ from nalm.experiments import Arm
 from nalm.models import NODE, Layer, Stack
 from nalm.training import L1, LBFGS, Norms, Recipe, RMSProp
 
-__all__ = ["HIDDEN", "LARGE_SCALE", "PENALTIES", "fsir_arm", "large_scale_arm"]
+__all__ = ["EXACT_FSIR", "HIDDEN", "LARGE_SCALE", "PENALTIES", "fsir_arm", "large_scale_arm"]
 
 LARGE_SCALE = ("NPU", "RealNPU", "NaiveNPU", "NMU", "NALU", "iNALU")
 """The models of the large-scale task; the paper ran the iNALU and did not report it."""
@@ -25,6 +25,13 @@ _INITIAL = {"init": "uniform", "init_scale": 0.1}  # U(0, 0.1)
 HIDDEN = (6, 9, 12, 15, 20)
 PENALTIES = (0.0, 0.01, 0.1, 1.0)
 """The grid of the fractional SIR experiment: hidden units and factors of the L1 penalty."""
+
+EXACT_FSIR = {
+    "field.0.weight": [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+    "field.0.gate": [1.0, 1.0, 1.0],
+    "field.1.weight": [[-0.06, 0.0, 0.01], [0.06, -0.05, 0.0], [0.0, 0.05, -0.01]],
+}
+"""Weights of a RealNPU with three hidden units and an NAU that are the fractional SIR system, Eq. 19 with the sign of its last entry put right."""
 
 
 def large_scale_arm(

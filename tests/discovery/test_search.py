@@ -7,18 +7,13 @@ import numpy as np
 import pandas as pd
 
 from nalm.discovery import Discovery, PowerSystem, discover, discover_all, recorded
-from nalm.papers.npu import fsir_arm
+from nalm.papers.npu import EXACT_FSIR, fsir_arm
 from nalm.tasks import FractionalSIRTask
 from nalm.training import Run
 
 TIMES = np.linspace(0.0, 4.0, 10)
 STATES = np.stack([(4 - TIMES / 2) ** 2, 1 + TIMES], 1)  # x' = -sqrt(x), y' = 1
 
-EXACT = {
-    "field.0.weight": [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-    "field.0.gate": [1.0, 1.0, 1.0],
-    "field.1.weight": [[-0.06, 0.0, 0.01], [0.06, -0.05, 0.0], [0.0, 0.05, -0.01]],
-}
 
 
 def start(seed: int = 0) -> PowerSystem:
@@ -40,11 +35,11 @@ def test_discoveries_are_recorded_and_read(tmp_path, monkeypatch):
     arm = fsir_arm("RealNPU", 6, 0.0)
     run = Run(task=FractionalSIRTask(), model=arm.model, recipe=arm.recipe, seed=3, labels={"model": "RealNPU"})
     monkeypatch.setattr(recorded, "ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
-    exact = PowerSystem.of(EXACT)
+    exact = PowerSystem.of(EXACT_FSIR)
     monkeypatch.setattr(recorded, "discover", lambda start, times, states: Discovery(exact, 1e-9, [(24, 0.1), (10, 1e-9)]))
     first = discover_all([run], results=str(tmp_path), progress=False)
     assert first["numbers"].item() == 10 and first["mse"].item() < 1e-6 and first["test_mse"].item() < 1e-6
-    assert json.loads(first["weights"].item()) == EXACT
+    assert json.loads(first["weights"].item()) == EXACT_FSIR
     assert first["fresh"].item() and first["seed"].item() == 3
     file = tmp_path / "beyond" / "equations.json"
     before = file.read_bytes()

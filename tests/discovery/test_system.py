@@ -6,19 +6,15 @@ import torch
 
 from nalm.discovery import PowerSystem
 from nalm.models import NODE, Layer
+from nalm.papers.npu import EXACT_FSIR
 from nalm.tasks import FractionalSIRTask
 
-TRUE = {
-    "field.0.weight": [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-    "field.0.gate": [1.0, 1.0, 1.0],
-    "field.1.weight": [[-0.06, 0.0, 0.01], [0.06, -0.05, 0.0], [0.0, 0.05, -0.01]],
-}
 DATA = FractionalSIRTask().shared()
 TIMES, STATES = DATA["times"][:, 0].numpy(), DATA["states"].numpy()
 
 
 def test_true_system_solves_to_the_data():
-    system = PowerSystem.of(TRUE)
+    system = PowerSystem.of(EXACT_FSIR)
     states, slopes = system.solve(TIMES, STATES)
     assert system.size == 10 and slopes.shape == (40, 3, 10)
     assert np.mean((states - STATES) ** 2) < 1e-6
@@ -57,14 +53,14 @@ def test_open_gates_leave_the_network_as_it_is():
 
 
 def test_gates_between_closed_and_open():
-    half = TRUE | {"field.0.gate": [0.5, 1.2, 0.01]}
+    half = EXACT_FSIR | {"field.0.gate": [0.5, 1.2, 0.01]}
     exponents, _, coefficients = PowerSystem.of(half).parts()
     assert exponents[2].tolist() == [0.0, 0.0, 0.0]  # the input behind a shut gate
     assert coefficients[0, 0] == pytest.approx(-0.06 * 0.5**0.5)
 
 
 def test_weights_as_in_a_row():
-    assert PowerSystem.of(TRUE).weights() == TRUE
+    assert PowerSystem.of(EXACT_FSIR).weights() == EXACT_FSIR
 
 
 def test_diverging_system_has_no_solution():
@@ -73,7 +69,7 @@ def test_diverging_system_has_no_solution():
 
 
 def test_units_without_coefficients_lose_their_exponents():
-    system = PowerSystem.of(TRUE)
+    system = PowerSystem.of(EXACT_FSIR)
     free = system.free.copy()
     free[1, 6:] = False
     assert system.but(free=free).size == 10 - 3
