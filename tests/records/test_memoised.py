@@ -84,7 +84,7 @@ def test_a_run_that_becomes_nan_is_recorded_as_failed(tmp_path):
 def test_published_rows_are_read_and_never_changed_by_a_rerun(tmp_path, monkeypatch, trained):
     published, own = tmp_path / "published", tmp_path / "own"
     ask(runs(range(2)), published)
-    before = {file: file.read_bytes() for file in published.rglob("*.*") if file.suffix != ".lock"}
+    before = {file: file.read_bytes() for file in published.rglob("*.*") if file.is_file() and file.suffix != ".lock"}
     monkeypatch.setattr(memoised, "PUBLISHED", published)
     rows = ask(runs(range(3)), own)
     assert [run.seed for run in trained] == [0, 1, 2] and rows["seed"].tolist() == [0, 1, 2]
