@@ -18,7 +18,7 @@ help:
 	@echo 'make test            run every test; one part alone: test-units, test-notebooks, test-reruns, test-book'
 	@echo 'make rerun           run a chapter with other parameters: CHAPTER=book/… ARGS="-p seeds 5"'
 	@echo 'make live            build the book and serve it on this machine, PORT=$(PORT)'
-	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 ARGS="…"'
+	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 CONFIRM=1 ARGS="…"'
 	@echo 'make scoreboard      write the scoreboard and the table of the README anew from the recorded runs'
 	@echo 'make bench           measure how fast runs are trained on this machine, and its floor: ARGS="division-2 cnn"'
 	@echo 'make soak            kill and restart sweeps at random moments and compare their rows, MINUTES=$(MINUTES)'
@@ -53,7 +53,7 @@ rerun: $(READY)
 	@echo 'The chapter with these parameters: _build/rerun/$(CHAPTER)'
 
 verify: $(READY)
-	$(BIN)/python -m nalm.records.verify $(if $(ROWS),--rows $(ROWS)) $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(if $(STALE),--stale) $(ARGS)
+	$(BIN)/python -m nalm.records.verify $(if $(ROWS),--rows $(ROWS)) $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(if $(STALE),--stale) $(if $(CONFIRM),--confirm) $(ARGS)
 
 scoreboard: $(READY)
 	$(BIN)/python -m nalm.scoreboard

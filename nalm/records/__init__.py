@@ -3,6 +3,7 @@
 from nalm.records.cluster import check_scheduler
 from nalm.records.code import freshness
 from nalm.records.comparison import Tolerances
+from nalm.records.confirmation import Confirmation, confirm
 from nalm.records.cost import Cost, cost
 from nalm.records.folders import LOCAL, PUBLISHED, results_folder
 from nalm.records.memoised import run_all
@@ -13,11 +14,13 @@ __all__ = [
     "LOCAL",
     "PUBLISHED",
     "CheckedRow",
+    "Confirmation",
     "Cost",
     "Store",
     "Tolerances",
     "Verification",
     "check_scheduler",
+    "confirm",
     "cost",
     "experiments",
     "freshness",

@@ -1,7 +1,11 @@
 """The code that a run's result depends on, as a hash: rows know whether they are older than it.
 
 A run depends on all of :mod:`nalm.training` (and of :mod:`nalm.dynamics`, if it is trained there), on the descriptions of its model and of values, on
-how a row is made, and on the files of its own task, units and networks with everything they import. What is hashed is the syntax tree, without comments, docstrings and layout.
+how a row is made, and on the files of its own task, units and networks with everything they import. What is hashed is the syntax tree, without
+comments, docstrings and layout.
+
+A change of code that changes no result makes rows older than it all the same. :func:`nalm.records.confirm` retrains a sample of them, and where it
+comes out the same to the last digit, the others count as confirmed.
 """
 
 from __future__ import annotations
@@ -11,10 +15,11 @@ import hashlib
 import importlib
 import json
 import threading
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pandas as pd
 import torch
@@ -24,10 +29,10 @@ from nalm.records.store import Store
 from nalm.records.trainers import trainer_of
 from nalm.training import Run
 
-__all__ = ["FRESH", "OLDER", "code", "code_on_disk", "freshness", "is_stale", "modules"]
+__all__ = ["CONFIRMED", "FRESH", "OLDER", "Freshness", "code", "code_on_disk", "codes", "freshness", "freshness_of", "least_fresh", "modules"]
 
-FRESH: Literal["fresh"] = "fresh"
-OLDER: Literal["older than the code it depends on"] = "older than the code it depends on"
+Freshness = Literal["fresh", "confirmed by retraining a sample", "older than the code it depends on"]
+FRESH, CONFIRMED, OLDER = get_args(Freshness)
 
 _PARSING = threading.Lock()
 """CPython 3.11 fails when two threads build syntax trees at once."""
@@ -91,18 +96,35 @@ def modules(run: Run) -> list[str]:
     return sorted(found.union(ALWAYS, FUNCTIONS, {type(run.model).__module__}, (name for name in LOADED if name.startswith(training))))
 
 
-def is_stale(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:
-    """Whether each of the rows is older than the code it depends on; so is a row of which the code is not known."""
-    current: dict[str, str | None] = {}
-    for key in rows["key"].str.rpartition("-")[0].unique():
-        current[key] = _code_of_configuration(sidecar["configurations"].get(key))
+def codes(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
+    """For each of the rows the code that it was ``recorded`` with and the ``current`` one, NaN where that is not known."""
+    configurations = rows["key"].str.rpartition("-")[0]
+    current = {key: _code_of_configuration(sidecar["configurations"].get(key)) for key in configurations.unique()}
     recorded = rows["batch"].map(lambda batch: sidecar["batches"].get(batch, {}).get("code"))
-    now = rows["key"].str.rpartition("-")[0].map(current)
-    return recorded.isna() | now.isna() | (recorded != now)
+    return pd.DataFrame({"recorded": recorded, "current": configurations.map(current)}, dtype=object)
 
 
-def freshness(experiment: str, folder: str | Path = PUBLISHED) -> Literal["fresh", "older than the code it depends on"]:
-    """Whether the recorded rows of an experiment were all made with the code as it is now.
+def freshness_of(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:
+    """The freshness of each of the rows; one of which the code is not known is older."""
+    of = codes(rows, sidecar)
+    confirmed = {(confirmation["recorded"], confirmation["current"]) for confirmation in sidecar.get("confirmations", [])}
+    states = pd.Series(OLDER, index=rows.index)
+    states[[pair in confirmed for pair in zip(of["recorded"], of["current"], strict=True)]] = CONFIRMED
+    states[of["recorded"].notna() & (of["recorded"] == of["current"])] = FRESH
+    return states
+
+
+def least_fresh(states: Iterable[str]) -> Freshness:
+    """Of several rows: fresh if all of them are, and older if one of them is.
+
+    >>> least_fresh(["fresh", "confirmed by retraining a sample"])
+    'confirmed by retraining a sample'
+    """
+    return max(states, key=get_args(Freshness).index)
+
+
+def freshness(experiment: str, folder: str | Path = PUBLISHED) -> Freshness:
+    """Whether the recorded rows of an experiment were all made, or confirmed, with the code as it is now.
 
     Args:
         experiment: ``"<paper>/<name>"``.
@@ -115,7 +137,7 @@ def freshness(experiment: str, folder: str | Path = PUBLISHED) -> Literal["fresh
     rows = store.read()
     if rows.empty:
         raise ValueError(f"There are no rows of {experiment!r} in {folder}.")
-    return OLDER if is_stale(rows, store.sidecar()).any() else FRESH
+    return least_fresh(freshness_of(rows, store.sidecar()))
 
 
 def _code_of_configuration(configuration: dict[str, Any] | None) -> str | None:

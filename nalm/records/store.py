@@ -68,7 +68,7 @@ class Store:
         return rows
 
     def sidecar(self) -> dict[str, Any]:
-        """``{"configurations": {key: ...}, "batches": {id: provenance}, "rows": number}``."""
+        """``{"configurations": {key: ...}, "batches": {id: provenance}, "rows": number}``, and ``"confirmations"`` where there are some."""
         if not self.sidecar_file.exists():
             return {"configurations": {}, "batches": {}, "rows": 0}
         try:
@@ -94,6 +94,12 @@ class Store:
             others = [column for column in rows.columns if column not in COLUMNS]
             _replace(self.rows_file, rows[COLUMNS + others].to_csv(index=False, lineterminator="\n"))
             self._replace_sidecar(sidecar | {"rows": len(rows)})
+
+    def confirm(self, confirmation: dict[str, Any]) -> None:
+        """Note that rows were confirmed, see :func:`nalm.records.confirm`."""
+        with self._locked():
+            sidecar = self.sidecar()
+            self._replace_sidecar(sidecar | {"confirmations": [*sidecar.get("confirmations", []), confirmation]})
 
     def make_room(self, rows: int) -> None:
         """Make sure that this many rows can be added; to be asked before they are trained.

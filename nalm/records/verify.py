@@ -9,8 +9,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from nalm.records.confirmation import confirm
 from nalm.records.folders import PUBLISHED
-from nalm.records.verification import verify_rows
+from nalm.records.verification import experiments, verify_rows
+from nalm.values import choose
 
 __all__ = ["main"]
 
@@ -22,12 +24,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="of the sample; a fresh one if not given")
     parser.add_argument("--iterations", type=int, help="draw only rows that were trained for at most so many updates")
     parser.add_argument("--stale", action="store_true", help="draw rows that are older than the code they depend on first")
+    parser.add_argument("--confirm", action="store_true", help="draw from the rows of each older code; if all are the same to the last digit, note it")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--folder", type=Path, default=PUBLISHED, help="folder of results; the published ones if not given")
     parser.add_argument("--receipt", default="", help="where the receipt is written; your own data folder if not given")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = parser.parse_args(arguments)
     try:
+        if options.confirm:
+            return _confirm(options)
         outcome = verify_rows(
             rows=options.rows,
             experiment=options.experiment,
@@ -44,6 +49,15 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     return 0 if outcome.passed else 1
+
+
+def _confirm(options: argparse.Namespace) -> int:
+    failed = False
+    for name in [choose("experiment", name, experiments(options.folder)) for name in options.experiment] or experiments(options.folder):
+        for outcome in confirm(name, options.rows, options.seed, options.folder, not options.quiet):
+            print(outcome, flush=True)
+            failed |= not outcome.passed
+    return int(failed)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nalm import published
-from nalm.records.code import FRESH, OLDER, is_stale
+from nalm.records.code import freshness_of, least_fresh
 from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
 from nalm.scoreboard import division, nau_nmu, npu
@@ -78,14 +78,14 @@ def _line(item: dict, results: Path, read: Callable[[str], pd.DataFrame]) -> dic
 
 
 def _read(results: Path, experiment: str) -> pd.DataFrame:
-    """The rows of an experiment, each with whether it is older than its code and where it was trained."""
+    """The rows of an experiment, each with its freshness and where it was trained."""
     store = Store(results, experiment)
     rows = store.read()
     if rows.empty:
         return rows
     sidecar = store.sidecar()
     devices = {name: batch["device"] for name, batch in sidecar["batches"].items()}
-    return rows.assign(stale=is_stale(rows, sidecar), device=rows["batch"].map(devices))
+    return rows.assign(freshness=freshness_of(rows, sidecar), device=rows["batch"].map(devices))
 
 
 def _rows(item: dict, judge: Judge, read: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
@@ -109,7 +109,7 @@ def _judged(rows: pd.DataFrame, judge: Judge, item: dict) -> dict:
     seeds = int(item["seeds"])
     sizes = rows.groupby(list(judge.by))["seed"].nunique()
     fewest = int(sizes.min()) if len(sizes) >= int(item["runs"]) // seeds else 0
-    part = _cost(rows) | {"freshness": OLDER if rows["stale"].any() else FRESH, "seeds": f"{fewest} of {seeds}"}
+    part = _cost(rows) | {"freshness": least_fresh(rows["freshness"]), "seeds": f"{fewest} of {seeds}"}
     if item["iterations"]:
         longest = int(rows["iterations"].max())
         part["iterations"] = f"{longest:,} of {int(item['iterations']):,}"

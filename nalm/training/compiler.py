@@ -1,27 +1,121 @@
-"""Compiling an ensemble's functions, around some shortcomings of ``torch.compile`` on CPUs."""
+"""Compiling an ensemble's functions, around some shortcomings of PyTorch's compiler on CPUs."""
 
 from __future__ import annotations
 
 import ctypes
 import logging
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache
+from types import SimpleNamespace
+from typing import Any
 
 import torch
+from torch import Tensor
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
-__all__ = ["compiled"]
+__all__ = ["Compiled", "Eager", "compiled"]
 
 
 def compiled(function: Callable) -> Callable:
-    """``function`` compiled for fixed shapes, in a compile cache of its own."""
+    """``function`` compiled for fixed shapes with ``torch.compile``, which can be differentiated."""
+    _prepare()
+    # The compiler counts recompilations per code object, and all ensembles of a process share these.
+    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 256)
+    return torch.compile(function, dynamic=False)
+
+
+class Eager:
+    """A function of tensors in dicts, lists and tuples, called as it is."""
+
+    def __init__(self, function: Callable) -> None:
+        self._function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)
+
+    def repeat(self, state: tuple, inputs: Iterable[tuple], fixed: tuple) -> tuple:
+        """``state = function(*state, *input, *fixed)`` for one input after another; an input is a tuple of tensors and ``None``."""
+        for given in inputs:
+            state = self._function(*state, *given, *fixed)
+        return state
+
+
+class Compiled(Eager):
+    """The same, compiled anew for shapes that are new to it. It cannot be differentiated.
+
+    The tensor operations that the function makes are recorded once and handed to inductor, the compiler behind ``torch.compile``, so they must not
+    depend on the values of tensors. ``torch.compile`` would read the bytecode of ``torch.func`` for ten seconds to find the same operations, and
+    check guards in every call. While a call is repeated, nothing but the compiled code and a counter runs.
+
+    >>> double = Compiled(lambda tensors, factor: ({"x": factor * tensors["x"]},))
+    >>> double.repeat(({"x": torch.ones(2)},), [(torch.tensor(2.0),), (torch.tensor(3.0),)], ())
+    ({'x': tensor([6., 6.])},)
+    """
+
+    def __init__(self, function: Callable) -> None:
+        super().__init__(function)
+        _prepare()
+        self._known: dict[tuple, _Flat] = {}
+
+    def __call__(self, *arguments: Any) -> Any:
+        flat = self._flat(arguments)
+        return tree_unflatten(flat.function(*_tensors(arguments)), flat.results)
+
+    def repeat(self, state: tuple, inputs: Iterable[tuple], fixed: tuple) -> tuple:
+        flat, tensors, others = None, _tensors(state), _tensors(fixed)
+        for given in inputs:
+            if flat is None:
+                flat = self._flat((*state, *given, *fixed))
+            tensors = flat.function(*tensors, *(t for t in given if t is not None), *others)
+        return state if flat is None else tree_unflatten(tensors, flat.results)
+
+    def _flat(self, arguments: tuple) -> _Flat:
+        leaves, structure = tree_flatten(arguments)
+        key = structure, *((t.shape, t.stride(), t.dtype, t.device) if isinstance(t, Tensor) else t for t in leaves)
+        if key not in self._known:
+            self._known[key] = self._compile(leaves, structure)
+        return self._known[key]
+
+    @torch.no_grad()
+    def _compile(self, leaves: list[Any], structure: TreeSpec) -> _Flat:
+        from torch._inductor.compile_fx import compile_fx
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        results = None
+
+        def of_tensors(*tensors: Tensor) -> list[Tensor]:
+            nonlocal results
+            given = iter(tensors)
+            arguments = tree_unflatten([next(given) if isinstance(leaf, Tensor) else leaf for leaf in leaves], structure)
+            found, results = tree_flatten(self._function(*arguments))
+            return found
+
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        return _Flat(compile_fx(make_fx(of_tensors)(*tensors), tensors), results)
+
+
+@dataclass(frozen=True)
+class _Flat:
+    """A compiled function of tensors alone, and the structure of what it returns."""
+
+    function: Callable[..., list[Tensor]]
+    results: TreeSpec
+
+
+def _tensors(tree: Any) -> list[Tensor]:
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
+
+
+def _prepare() -> None:
+    """Set up inductor; loads it, which takes seconds."""
     logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # compiling for CPU needs no CUDA
     _avoid_out_of_bounds_tails()
     _keep_freed_memory()
     _keep_erfinv_out_of_loops()
-    # The compiler counts recompilations per code object, and all ensembles of a process share these.
-    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 256)
-    return torch.compile(function, dynamic=False)
+    _probe_instructions_here()
 
 
 @cache
@@ -66,3 +160,11 @@ def _avoid_out_of_bounds_tails() -> None:
         return ([], []) if unsafe else (factors, indices)
 
     TilingSelect.select_tiling = safe
+
+
+@cache
+def _probe_instructions_here() -> None:
+    """Load inductor's probes of the processor's vector instructions in this process; it would start six for them, and each would import torch."""
+    from torch._inductor import cpu_vec_isa
+
+    cpu_vec_isa.subprocess = SimpleNamespace(check_call=lambda command, **_: exec(command[-1], {}), DEVNULL=subprocess.DEVNULL)

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_map
 
 from nalm.models import sparsity_error
 from nalm.training.checkpoint import Checkpoint
-from nalm.training.compiler import compiled as compile_function
+from nalm.training.compiler import Compiled, Eager
 from nalm.training.evaluation import Evaluation
 from nalm.training.log import Journal, Log
 from nalm.training.run import Run
@@ -83,11 +83,12 @@ class Ensemble:
         self.runs, self.device, self.recipe = tuple(runs), check_device(device), runs[0].recipe
         self.model = StackedModel(self.runs, self.device)
         self.compiled = worth_compiling(self.recipe.iterations) and not self.model.one_by_one if compiled is None else compiled
-        wrap = compile_function if self.compiled else lambda function: function
+        wrap = Compiled if self.compiled else Eager
         self.update = Update(self.model, self.runs, self.device)
         self.evaluate = Evaluation(self.model, self.runs, self.update.shared, self.device, wrap)
         self.parameters, self.state = self.model.parameters, self.update.initial_state()
         self._update = wrap(self.update.__call__)
+        self._counter = torch.arange(self.recipe.iterations, device=self.device)
 
     def train(self, progress: Callable[[int], None] = lambda iterations: None, checkpoint: Checkpoint | None = None) -> Log:
         """Train all runs to the end.
@@ -103,27 +104,27 @@ class Ensemble:
         first, seconds = self._restore(checkpoint, journal)
         progress(first)
         iterations, interval = self.recipe.iterations, self.recipe.log_interval
-        counter = torch.arange(iterations + 1, device=self.device)
-        for iteration in range(first, iterations + 1):
-            if iteration % interval == 0 or iteration == iterations:
-                if checkpoint is not None and checkpoint.due():
-                    checkpoint.write(self._content(iteration, journal, seconds + time.perf_counter() - start))
-                self._log(iteration, journal)
-                progress(min(interval, iterations - iteration))
-            if iteration < iterations:
-                self._step(counter[iteration], iteration)
+        for iteration in [*range(first, iterations, interval), iterations]:
+            if checkpoint is not None and checkpoint.due():
+                checkpoint.write(self._content(iteration, journal, seconds + time.perf_counter() - start))
+            self._log(iteration, journal)
+            following = min(iteration + interval, iterations)
+            progress(following - iteration)
+            self._advance(iteration, following)
         return journal.log(seconds + time.perf_counter() - start, str(self.device), self.compiled)
 
     def warm_up(self) -> None:
         """Compile without training: one update and one evaluation whose results are thrown away."""
         parameters, state = self.parameters, self.state
         self.evaluate(parameters)
-        self._step(torch.tensor(0, device=self.device), 0)
+        self._advance(0, 1)
         self.parameters, self.state = parameters, state
 
-    def _step(self, iteration: torch.Tensor, number: int) -> None:
-        draw, update = self.update.host_draw(number), self.update
-        self.parameters, self.state = self._update(self.parameters, self.state, iteration, draw, update.constants, update.numbers)
+    def _advance(self, first: int, last: int) -> None:
+        """Updates number ``first`` to ``last - 1``."""
+        update = self.update
+        inputs = ((self._counter[number], update.host_draw(number)) for number in range(first, last))
+        self.parameters, self.state = self._update.repeat((self.parameters, self.state), inputs, (update.constants, update.numbers))
 
     @torch.no_grad()
     def _log(self, iteration: int, journal: Journal) -> None:

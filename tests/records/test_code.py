@@ -44,7 +44,7 @@ def test_rows_are_fresh_until_their_code_changes(tmp_path, edit):
     edit("nalm.units.nau", "return ", "return 1 * ")
     assert freshness(EXPERIMENT, tmp_path) == OLDER
     store = Store(tmp_path, EXPERIMENT)
-    assert code.is_stale(store.read(), store.sidecar()).tolist() == [True, False]
+    assert code.freshness_of(store.read(), store.sidecar()).tolist() == [OLDER, FRESH]
 
 
 def test_docstrings_comments_and_layout_are_no_code(tmp_path, edit):
@@ -132,4 +132,4 @@ def test_all_code_that_is_executed_is_known(name):
 
 
 def test_published_rows_have_a_freshness():
-    assert {freshness(name) for name in experiments(PUBLISHED)} <= {FRESH, OLDER}
+    assert {freshness(name) for name in experiments(PUBLISHED)} <= {FRESH, code.CONFIRMED, OLDER}
