@@ -12,7 +12,7 @@ import torch
 from torch.func import functional_call, grad, vmap
 
 from nalm import NPU, NaiveNPU, measures, published
-from nalm.papers.npu import fsir_arm, large_scale_arm
+from nalm.papers.npu import fsir_arm, large_scale_arm, simple_arm, simple_task
 from nalm.scoreboard.rules import Claim, Comparison, Judge, student
 from nalm.tables import text
 from nalm.tasks import LargeScaleTask
@@ -58,6 +58,25 @@ def _npu_figure_6(rows: pd.DataFrame) -> Iterable[Claim]:
         yield better("NMU", unit, "x")
         for task in ("div", "sqrt"):
             yield better(unit, "NMU", task)
+
+
+def _npu_table_a3() -> Iterable[Claim]:
+    printed = {
+        "NPU": ("NAU(2, 6)", "NPU(6, 2)"),
+        "RealNPU": ("NAU(2, 6)", "RealNPU(6, 2)"),
+        "NMU": ("NAU(2, 6)", "NMU(6, 2)"),
+        "NALU": ("NALU(2, 6)", "NALU(6, 2)"),
+        "iNALU": ("INALU(2, 6)", "INALU(6, 2)"),
+        "Dense": ("Dense(2, 10)", "Dense(10, 10)", "Dense(10, 2)"),
+    }
+    for name, layers in printed.items():
+        ours = _layers(simple_arm(name).model.build(simple_task().in_features))
+        yield Claim(name, ours == layers, ", ".join(ours))
+
+
+def _layers(built: Iterable) -> tuple[str, ...]:
+    """Layers as the paper's tables write them: unit(inputs, outputs)."""
+    return tuple(f"{type(layer).__name__}({layer.in_features}, {layer.out_features})" for layer in built)
 
 
 def _diagram(gate: bool) -> Iterable[Claim]:
@@ -188,8 +207,7 @@ def _npu_table_a4() -> Iterable[Claim]:
         "NALU": ("NALU(100, 100)", "NALU(100, 1)"),
     }
     for name, layers in printed.items():
-        built = large_scale_arm(name, "add").model.build(LargeScaleTask(operation="add").in_features)
-        ours = tuple(f"{type(layer).__name__}({layer.in_features}, {layer.out_features})" for layer in built)
+        ours = _layers(large_scale_arm(name, "add").model.build(LargeScaleTask(operation="add").in_features))
         yield Claim(name, ours == layers, ", ".join(ours))
 
 
@@ -287,8 +305,7 @@ def _npu_table_a1() -> Iterable[Claim]:
         "Dense": ("Dense(2, 6)", "Dense(6, 6)", "Dense(6, 3)"),
     }
     for name, layers in printed.items():
-        built = fsir_arm(name, 6, 0.0).model.build(1).field
-        ours = tuple(f"{type(layer).__name__}({layer.in_features}, {layer.out_features})" for layer in built)
+        ours = _layers(fsir_arm(name, 6, 0.0).model.build(1).field)
         yield Claim(name, ours == layers, ", ".join(ours))
 
 
@@ -297,6 +314,7 @@ JUDGES = {
     ("npu", "Figure 2"): lambda: _diagram(gate=True),
     ("npu", "Figure 3"): _figure_3,
     ("npu", "Table A2"): Judge(_simple_rows, ("model",), _npu_table_a2),
+    ("npu", "Table A3"): _npu_table_a3,
     ("npu", "Figure 4"): Judge(_fsir_rows, ("model", "hidden", "penalty"), _npu_figure_4),
     ("npu", "Figure 5"): Judge(_fsir_rows, ("model", "hidden", "penalty"), _npu_figure_5),
     ("npu", "Table A1"): _npu_table_a1,
