@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,37 +51,44 @@ class Compiled(Eager):
     depend on the values of tensors. ``torch.compile`` would read the bytecode of ``torch.func`` for ten seconds to find the same operations, and
     check guards in every call. While a call is repeated, nothing but the compiled code and a counter runs.
 
+    Args:
+        function: what is compiled.
+        together: repeated calls that are compiled into one. Each of them but the first saves what it costs to enter compiled code, and takes as long to
+            compile as the first; the results are the same.
+
     >>> double = Compiled(lambda tensors, factor: ({"x": factor * tensors["x"]},))
     >>> double.repeat(({"x": torch.ones(2)},), [(torch.tensor(2.0),), (torch.tensor(3.0),)], ())
     ({'x': tensor([6., 6.])},)
     """
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable, together: int = 1) -> None:
         super().__init__(function)
         _prepare()
+        self._together = together
         self._known: dict[tuple, _Flat] = {}
 
     def __call__(self, *arguments: Any) -> Any:
-        flat = self._flat(arguments)
+        flat = self._flat(self._function, arguments)
         return tree_unflatten(flat.function(*_tensors(arguments)), flat.results)
 
     def repeat(self, state: tuple, inputs: Iterable[tuple], fixed: tuple) -> tuple:
-        flat, tensors, others = None, _tensors(state), _tensors(fixed)
-        for given in inputs:
-            if flat is None:
-                flat = self._flat((*state, *given, *fixed))
-            tensors = flat.function(*tensors, *(t for t in given if t is not None), *others)
+        tensors, others = _tensors(state), _tensors(fixed)
+        waiting, flat, size = iter(inputs), None, 0
+        while given := tuple(islice(waiting, self._together)):
+            if len(given) != size:
+                flat, size = self._flat(super().repeat, (state, given, fixed)), len(given)
+            tensors = flat.function(*tensors, *(tensor for one in given for tensor in one if tensor is not None), *others)
         return state if flat is None else tree_unflatten(tensors, flat.results)
 
-    def _flat(self, arguments: tuple) -> _Flat:
+    def _flat(self, function: Callable, arguments: tuple) -> _Flat:
         leaves, structure = tree_flatten(arguments)
-        key = structure, *((t.shape, t.stride(), t.dtype, t.device) if isinstance(t, Tensor) else t for t in leaves)
+        key = function, structure, *((t.shape, t.stride(), t.dtype, t.device) if isinstance(t, Tensor) else t for t in leaves)
         if key not in self._known:
-            self._known[key] = self._compile(leaves, structure)
+            self._known[key] = self._compile(function, leaves, structure)
         return self._known[key]
 
     @torch.no_grad()
-    def _compile(self, leaves: list[Any], structure: TreeSpec) -> _Flat:
+    def _compile(self, function: Callable, leaves: list[Any], structure: TreeSpec) -> _Flat:
         from torch._inductor.compile_fx import compile_fx
         from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -90,7 +98,7 @@ class Compiled(Eager):
             nonlocal results
             given = iter(tensors)
             arguments = tree_unflatten([next(given) if isinstance(leaf, Tensor) else leaf for leaf in leaves], structure)
-            found, results = tree_flatten(self._function(*arguments))
+            found, results = tree_flatten(function(*arguments))
             return found
 
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]

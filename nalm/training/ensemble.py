@@ -26,7 +26,10 @@ from nalm.training.update import Update
 __all__ = ["Ensemble", "check_device", "worth_compiling"]
 
 COMPILE_FROM_ITERATIONS = 10_000
-"""Compiling takes 10 to 30 s; shorter trainings are faster without."""
+"""Compiling takes 5 to 20 s; shorter trainings are faster without."""
+
+TOGETHER, TOGETHER_FROM_ITERATIONS = 4, 400_000
+"""Updates in one compiled call, and from which length of training on: four take some seconds more to compile and save some 20 µs per update."""
 
 
 def check_device(name: str) -> torch.device:
@@ -84,10 +87,11 @@ class Ensemble:
         self.model = StackedModel(self.runs, self.device)
         self.compiled = worth_compiling(self.recipe.iterations) and not self.model.one_by_one if compiled is None else compiled
         wrap = Compiled if self.compiled else Eager
+        together = TOGETHER if self.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1
         self.update = Update(self.model, self.runs, self.device)
         self.evaluate = Evaluation(self.model, self.runs, self.update.shared, self.device, wrap)
         self.parameters, self.state = self.model.parameters, self.update.initial_state()
-        self._update = wrap(self.update.__call__)
+        self._update = Compiled(self.update.__call__, together) if self.compiled else Eager(self.update.__call__)
         self._counter = torch.arange(self.recipe.iterations, device=self.device)
 
     def train(self, progress: Callable[[int], None] = lambda iterations: None, checkpoint: Checkpoint | None = None) -> Log:

@@ -6,7 +6,7 @@ import torch
 
 from nalm.models import Layer, Stack, penalty, project_
 from nalm.tasks import SimpleArithmeticTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask
-from nalm.training import L1, SGD, Adam, Discretisation, Ensemble, Recipe, RMSProp, Run
+from nalm.training import L1, SGD, Adam, Discretisation, Ensemble, Recipe, RMSProp, Run, ensemble
 from nalm.training.losses import LOSSES
 from nalm.training.streams import uniforms
 
@@ -121,6 +121,19 @@ def test_compiled_equals_eager(case):
         np.testing.assert_allclose(compiled.errors[name], eager.errors[name], rtol=1e-3, err_msg=name)
     for name in eager.weights:
         np.testing.assert_allclose(compiled.weights[name], eager.weights[name], atol=1e-4)
+
+
+def test_several_updates_in_one_compiled_call_change_nothing(monkeypatch):
+    """Not to the last bit, and neither where the last call of an interval has fewer updates."""
+    runs = [CASES["modified Real NPU"].but(seed=seed, recipe=CASES["modified Real NPU"].recipe.but(iterations=43, log_interval=10)) for seed in range(5)]
+    one = Ensemble(runs, compiled=True).train()
+    monkeypatch.setattr(ensemble, "TOGETHER_FROM_ITERATIONS", 43)
+    four = Ensemble(runs, compiled=True).train()
+    assert four.iterations.tolist() == [0, 10, 20, 30, 40, 43]
+    for name in one.errors:
+        np.testing.assert_array_equal(four.errors[name], one.errors[name], err_msg=name)
+    for name in one.weights:
+        np.testing.assert_array_equal(four.weights[name], one.weights[name], err_msg=name)
 
 
 def test_the_common_stream_shares_inputs_but_not_weights_or_operands():
