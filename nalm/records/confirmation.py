@@ -53,7 +53,7 @@ def confirm(experiment: str, rows: int = 5, seed: int | None = None, folder: str
     """Train a sample of the rows that are older than their code again, and note in the sidecar where all of them come out the same to the last digit.
 
     The rows that were recorded with one code and depend on the same code now are one population, of which rows are drawn at random. If ``n`` of ``n``
-    are the same, then with 95 % confidence fewer than ``3 / n`` of the population are not; and a change that rounds anything differently changes digits
+    are the same, then with 95 % confidence fewer than ``3 / n`` of the population are not; and a change that rounds differently changes digits
     of nearly every run. Other processors round differently, so this is for the machine that recorded the rows.
 
     Args:

@@ -53,7 +53,7 @@ class Compiled(Eager):
 
     Args:
         function: what is compiled.
-        together: repeated calls that are compiled into one. Each of them but the first saves what it costs to enter compiled code, and takes as long to
+        together: repeated calls that are compiled into one. Each but the first saves what it costs to enter compiled code, and takes as long to
             compile as the first; the results are the same.
 
     >>> double = Compiled(lambda tensors, factor: ({"x": factor * tensors["x"]},))
@@ -137,7 +137,7 @@ def _keep_freed_memory() -> None:
 
 @cache
 def _keep_erfinv_out_of_loops() -> None:
-    """Call the library for ``erfinv``: inductor has no vector instructions for it and writes the whole loop that holds it, a third as fast, without."""
+    """Call the library for ``erfinv``: inductor has no vector instructions for it, so the loop that holds it gets none and is a third as fast."""
     from torch._inductor.lowering import lowerings, make_fallback
 
     operation = torch.ops.aten.erfinv

@@ -29,7 +29,7 @@ COMPILE_FROM_ITERATIONS = 10_000
 """Compiling takes 5 to 20 s; shorter trainings are faster without."""
 
 TOGETHER, TOGETHER_FROM_ITERATIONS = 4, 400_000
-"""Updates in one compiled call, and from which length of training on: four take some seconds more to compile and save some 20 µs per update."""
+"""Updates in one compiled call, and from how many iterations on: four take some seconds more to compile and save some 20 µs per update."""
 
 
 def check_device(name: str) -> torch.device:
@@ -50,7 +50,7 @@ def check_device(name: str) -> torch.device:
 
 
 def worth_compiling(iterations: int) -> bool:
-    """Whether a training of this length gains from ``torch.compile``, and a C++ compiler is there."""
+    """Whether a training of this length gains from compiling, and a C++ compiler is there."""
     return iterations >= COMPILE_FROM_ITERATIONS and any(shutil.which(c) for c in ("c++", "g++", "clang++"))
 
 
@@ -60,7 +60,8 @@ class Ensemble:
     Args:
         runs: runs whose ``structure()`` is equal.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ...
-        compiled: use ``torch.compile``; ``None``: if :func:`worth_compiling`.
+        compiled: compile updates and evaluations; ``None``: if :func:`worth_compiling`.
+        together: updates in one compiled call, see :class:`nalm.training.compiler.Compiled`; ``None``: four, if the training is long enough to pay.
 
     Raises:
         ValueError: no runs, runs of different structure, a recipe with a second stage, or a device that is not there.
@@ -76,7 +77,7 @@ class Ensemble:
     ((4, 3), True)
     """
 
-    def __init__(self, runs: Sequence[Run], device: str = "cpu", compiled: bool | None = None) -> None:
+    def __init__(self, runs: Sequence[Run], device: str = "cpu", compiled: bool | None = None, together: int | None = None) -> None:
         if not runs:
             raise ValueError("An ensemble needs at least one run.")
         if len({run.structure() for run in runs}) > 1:
@@ -87,7 +88,8 @@ class Ensemble:
         self.model = StackedModel(self.runs, self.device)
         self.compiled = worth_compiling(self.recipe.iterations) and not self.model.one_by_one if compiled is None else compiled
         wrap = Compiled if self.compiled else Eager
-        together = TOGETHER if self.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1
+        if together is None:
+            together = TOGETHER if self.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1
         self.update = Update(self.model, self.runs, self.device)
         self.evaluate = Evaluation(self.model, self.runs, self.update.shared, self.device, wrap)
         self.parameters, self.state = self.model.parameters, self.update.initial_state()
