@@ -88,12 +88,11 @@ class Ensemble:
         self.model = StackedModel(self.runs, self.device)
         self.compiled = worth_compiling(self.recipe.iterations) and not self.model.one_by_one if compiled is None else compiled
         wrap = Compiled if self.compiled else Eager
-        if together is None:
-            together = TOGETHER if self.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1
+        self.together = together or (TOGETHER if self.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1)
         self.update = Update(self.model, self.runs, self.device)
         self.evaluate = Evaluation(self.model, self.runs, self.update.shared, self.device, wrap)
         self.parameters, self.state = self.model.parameters, self.update.initial_state()
-        self._update = Compiled(self.update.__call__, together) if self.compiled else Eager(self.update.__call__)
+        self._update = Compiled(self.update.__call__, self.together) if self.compiled else Eager(self.update.__call__)
         self._counter = torch.arange(self.recipe.iterations, device=self.device)
 
     def train(self, progress: Callable[[int], None] = lambda iterations: None, checkpoint: Checkpoint | None = None) -> Log:
@@ -120,10 +119,10 @@ class Ensemble:
         return journal.log(seconds + time.perf_counter() - start, str(self.device), self.compiled)
 
     def warm_up(self) -> None:
-        """Compile without training: one update and one evaluation whose results are thrown away."""
+        """Compile without training: an evaluation and the updates of one call, whose results are thrown away."""
         parameters, state = self.parameters, self.state
         self.evaluate(parameters)
-        self._advance(0, 1)
+        self._advance(0, min(self.together, self.recipe.iterations))
         self.parameters, self.state = parameters, state
 
     def _advance(self, first: int, last: int) -> None:
