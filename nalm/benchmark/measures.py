@@ -18,7 +18,12 @@ __all__ = ["MEASURES", "SCALING", "Measure", "Size", "measure", "scaling"]
 
 RATE = "run-iterations/s"
 MOST_NUMBERS = {"runs": (1, 3, 10, 30, 100, 300, 1000), "inputs": (2, 5, 10, 20, 50, 100), "hidden": (2, 4, 6, 8, 10)}
-EAGER = {rates.compiled_ensembles: rates.eager_ensembles, rates.floors: rates.eager_floors, rates.drawing: rates.eager_drawing}
+EAGER = {
+    rates.compiled_ensembles: rates.eager_ensembles,
+    rates.four_together: rates.eager_ensembles,
+    rates.floors: rates.eager_floors,
+    rates.drawing: rates.eager_drawing,
+}
 ENSEMBLE = 100
 """Runs that are trained together where the cost against inputs and hidden size is measured."""
 
@@ -107,6 +112,14 @@ def _digits(size: Size) -> tuple[float, str]:
     return images * rates.rate(rates.updates_only, rates.shares(runs, size.processes)), "images/s"
 
 
+def _compiling(way: Callable) -> Callable[[Size], tuple[float, str]]:
+    def measured(size: Size) -> tuple[float, str]:
+        runs = division_runs(2, *size.of(225, 50_000))
+        return rates.compiling(_available(way, size), rates.shares(runs, size.processes)[0]), "s"
+
+    return measured
+
+
 def _memory(size: Size) -> tuple[float, str]:
     runs, _ = size.of(1000, 1)
     return rates.peak_memory(_available(rates.compiled_ensembles, size), [subset_runs("own", runs, iterations=5)]), "GiB"
@@ -118,6 +131,9 @@ MEASURES: dict[str, Callable[[Size], tuple[float, str]]] = {
     "division-2-eager": _rate(rates.eager_ensembles, "division-2", one_core=True),
     **{f"{name}-one-core": _rate(rates.compiled_ensembles, name, one_core=True) for name in WORKLOADS},
     **{name: _rate(rates.compiled_ensembles, name) for name in WORKLOADS},
+    "division-2-four-together": _rate(rates.four_together, "division-2"),
+    "division-2-compiling": _compiling(rates.compiled_ensembles),
+    "division-2-four-together-compiling": _compiling(rates.four_together),
     **{f"floor-{name}": _rate(rates.floors, name) for name in WORKLOADS},
     **{f"drawing-{name}": _rate(rates.drawing, name) for name in ("division-2", "subset-100-own")},
     "division-2-cell": _cell,
@@ -127,10 +143,11 @@ MEASURES: dict[str, Callable[[Size], tuple[float, str]]] = {
 """Name -> function of a :class:`Size` that measures a value and names its unit.
 
 ``plain-loop-2`` is one run in an ordinary PyTorch loop, ``two-plain-loops-2`` two such loops side by side. ``division-2`` and the like are rates of
-all cores, a process on each, evaluation included and compilation not; ``…-one-core`` and ``…-eager`` those of one process. ``floor-…`` is the rate of
-only what an update cannot do without, ``drawing-…`` that of only drawing its batch. ``division-2-cell`` is the time of 225 runs of 50,000 updates from
-the question to the recorded rows, compilation included; ``cnn`` the images of the digit network that go forward and backward; the last the peak memory
-of a process that holds 1,000 runs in one ensemble.
+all cores, a process on each, evaluation included and compilation not; ``…-one-core`` and ``…-eager`` those of one process, ``…-four-together``
+those with four updates in a compiled call, ``…-compiling`` the seconds until a process with an empty cache is ready to train. ``floor-…`` is the
+rate of only what an update cannot do without, ``drawing-…`` that of only drawing its batch. ``division-2-cell`` is the time of 225 runs of 50,000
+updates from the question to the recorded rows, compilation included; ``cnn`` the images of the digit network that go forward and backward; the last
+the peak memory of a process that holds 1,000 runs in one ensemble.
 """
 
 

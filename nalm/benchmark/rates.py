@@ -6,7 +6,9 @@ A way is a function that gets some ensembles ready, compilation included, and re
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -23,11 +25,13 @@ from nalm.training.compiler import compiled
 
 __all__ = [
     "compiled_ensembles",
+    "compiling",
     "drawing",
     "eager_drawing",
     "eager_ensembles",
     "eager_floors",
     "floors",
+    "four_together",
     "peak_memory",
     "plain_loops",
     "rate",
@@ -77,8 +81,13 @@ def compiled_ensembles(ensembles: Ensembles) -> Ready:
     return _ensembles(ensembles, True)
 
 
-def _ensembles(ensembles: Ensembles, compiled: bool) -> Ready:
-    ready = [Ensemble(runs, compiled=compiled) for runs in ensembles]
+def four_together(ensembles: Ensembles) -> Ready:
+    """The same with four updates in one compiled call."""
+    return _ensembles(ensembles, True, together=4)
+
+
+def _ensembles(ensembles: Ensembles, compiled: bool, together: int = 1) -> Ready:
+    ready = [Ensemble(runs, compiled=compiled, together=together) for runs in ensembles]
     [ensemble.warm_up() for ensemble in ready]
     return lambda: [ensemble.train() for ensemble in ready]
 
@@ -153,6 +162,11 @@ def peak_memory(way: Callable[[Ensembles], Ready], ensembles: Ensembles) -> floa
     return side_by_side(_peak, [(way, ensembles)], here=False)[0]
 
 
+def compiling(way: Callable[[Ensembles], Ready], ensembles: Ensembles) -> float:
+    """Seconds until a fresh process, with an empty cache of compiled code, has ensembles ready."""
+    return side_by_side(_getting_ready, [(way, ensembles)], here=False)[0]
+
+
 def side_by_side(function: Callable, arguments: Sequence[tuple], here: bool = True) -> list[Any]:
     """Results of a function called in a process for each tuple of arguments; a single call may be made ``here``, in this process."""
     if here and len(arguments) == 1:
@@ -188,6 +202,14 @@ def _seconds(way: Callable[[Ensembles], Ready], ensembles: Ensembles) -> float:
         raise
     finally:
         torch.set_num_threads(threads)
+
+
+def _getting_ready(way: Callable[[Ensembles], Ready], ensembles: Ensembles) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+        start = time.perf_counter()
+        way(ensembles)
+        return time.perf_counter() - start
 
 
 def _peak(way: Callable[[Ensembles], Ready], ensembles: Ensembles) -> float:
