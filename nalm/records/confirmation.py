@@ -1,20 +1,24 @@
-"""Confirmation: rows that are older than their code are as good as new if a sample of them, trained again, is the same to the last digit."""
+"""Confirmation: rows that are older than their code are as good as new if some of them, trained again, are the same to the last digit."""
 
 from __future__ import annotations
 
 import random
 import secrets
+import tempfile
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from nalm.records.code import OLDER, code_on_disk
-from nalm.records.comparison import Tolerances
+import pandas as pd
+from tqdm import tqdm
+
+from nalm.records.code import OLDER, code_on_disk, codes, freshness_of
 from nalm.records.folders import PUBLISHED
 from nalm.records.provenance import surroundings
+from nalm.records.row import row_of
 from nalm.records.store import Store
-from nalm.records.verification import CheckedRow, candidates_of, check, rebuilt
+from nalm.records.verification import rebuilt, results_of
+from nalm.records.workers import train_ensembles
 
 __all__ = ["Confirmation", "confirm"]
 
@@ -27,38 +31,43 @@ class Confirmation:
         experiment: where the rows are.
         recorded, current: the two codes.
         of: number of these rows.
-        rows: those that were trained again.
+        ensembles: how many of their ensembles were trained again.
+        rows: keys of the rows of these ensembles.
+        different: keys of those among them that did not come out the same to the last digit.
     """
 
     experiment: str
     recorded: str
     current: str
     of: int
-    rows: tuple[CheckedRow, ...]
+    ensembles: int
+    rows: tuple[str, ...]
+    different: tuple[str, ...]
 
     @property
     def passed(self) -> bool:
         """Whether all rows are the same to the last digit."""
-        return all(row.identical for row in self.rows)
+        return not self.different
 
     def __str__(self) -> str:
-        same = sum(row.identical for row in self.rows)
         verdict = "CONFIRMED" if self.passed else "NOT CONFIRMED"
-        sample = f"{same} of {len(self.rows)} are the same to the last digit"
+        sample = f"{len(self.rows) - len(self.different)} of {len(self.rows)} in {self.ensembles} ensembles are the same to the last digit"
         text = f"{verdict} {self.experiment}, {self.of} rows recorded with {self.recorded}: {sample}"
-        return "\n".join([text, *(f"     {row.name} ({row.key}) is not" for row in self.rows if not row.identical)])
+        return "\n".join([text, *(f"     {key} is not" for key in self.different)])
 
 
-def confirm(experiment: str, rows: int = 5, seed: int | None = None, folder: str | Path = PUBLISHED, progress: bool = True) -> list[Confirmation]:
-    """Train a sample of the rows that are older than their code again, and note in the sidecar where all of them come out the same to the last digit.
+def confirm(
+    experiment: str, ensembles: int = 2, seed: int | None = None, folder: str | Path = PUBLISHED, progress: bool = True
+) -> list[Confirmation]:
+    """Train some of the rows that are older than their code again, and note in the sidecar where all of them come out the same to the last digit.
 
-    The rows that were recorded with one code and depend on the same code now are one population, of which rows are drawn at random. If ``n`` of ``n``
-    are the same, then with 95 % confidence fewer than ``3 / n`` of the population are not; and a change that rounds differently changes digits
-    of nearly every run. Other processors round differently, so this is for the machine that recorded the rows.
+    The rows that were recorded with one code and depend on the same code now are one population. Of each, whole ensembles are drawn at random and
+    trained as they were, because some units round differently beside another number of runs. Other processors round differently as well, so this is
+    for the machine that recorded the rows.
 
     Args:
         experiment: ``"<paper>/<name>"``.
-        rows: how many are drawn from each population.
+        ensembles: how many are drawn from each population.
         seed: of the sample; a fresh one if not given.
         folder: the folder of results; the published ones if not given.
         progress: show a progress bar.
@@ -67,39 +76,51 @@ def confirm(experiment: str, rows: int = 5, seed: int | None = None, folder: str
         One confirmation per population; none if no row of known code is older than it.
 
     Raises:
-        ValueError: fewer than one row, or files of the library that changed since this process started.
+        ValueError: fewer than one ensemble, a row whose stored configuration is not that of its run, or files of the library that changed since this
+            process started.
     """
-    if rows < 1:
-        raise ValueError(f"The number of rows to train again is {rows}, but must be at least 1.")
+    if ensembles < 1:
+        raise ValueError(f"The number of ensembles to train again is {ensembles}, but must be at least 1.")
     store, seed = Store(folder, experiment), secrets.randbelow(2**32) if seed is None else seed
     sidecar = store.sidecar()
-    populations = _populations(candidates_of(store.read(), sidecar))
-    samples = {codes: random.Random(seed).sample(members, min(rows, len(members))) for codes, members in populations.items()}
-    drawn = [row for sample in samples.values() for row in sample]
-    checked, _, _ = check(drawn, {experiment: sidecar}, "cpu", Tolerances(), progress, companions=lambda run: [])
-    if any(code_on_disk(rebuilt(row, sidecar)) != row["current"] for row in drawn):
-        raise ValueError("Files of the library changed while rows were trained again; nothing was confirmed. Start again.")
-    by_key = {row.key: row for row in checked}
-    found = [
-        Confirmation(experiment, *codes, len(populations[codes]), tuple(by_key[row["key"]] for row in sample)) for codes, sample in samples.items()
-    ]
-    for confirmation in found:
-        if confirmation.passed:
-            store.confirm(_noted(confirmation, seed))
+    populations = _older(store.read(), sidecar).groupby(["recorded", "current"])
+    drawn = {codes: _drawn(population, ensembles, seed) for codes, population in populations}
+    same = _retrained([rows for sample in drawn.values() for rows in sample], sidecar, store.experiment, progress)
+    found = []
+    for (recorded, current), sample in drawn.items():
+        keys = [row["key"] for rows in sample for row in rows]
+        population = populations.get_group((recorded, current))
+        different = tuple(key for key in keys if not same[key])
+        found.append(Confirmation(experiment, recorded, current, len(population), len(sample), tuple(keys), different))
+    for one in found:
+        if one.passed:
+            noted = {"recorded": one.recorded, "current": one.current, "of": one.of, "rows": list(one.rows), "sample": seed}
+            store.confirm(noted | surroundings())
     return found
 
 
-def _populations(candidates: list[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """(recorded, current code) -> the rows that are older, in an order that does not depend on when they were recorded."""
-
-    def codes(row: dict[str, Any]) -> tuple[str, str]:
-        return row["recorded"], row["current"]
-
-    older = [row for row in candidates if row["freshness"] == OLDER and all(isinstance(code, str) for code in codes(row))]
-    return {pair: list(members) for pair, members in groupby(sorted(older, key=lambda row: (codes(row), row["key"])), codes)}
+def _older(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
+    """The rows that are older than their code, with what they were recorded with and what they depend on now, where both are known."""
+    older = rows.join(codes(rows, sidecar))[freshness_of(rows, sidecar) == OLDER]
+    return older.dropna(subset=["recorded", "current"])
 
 
-def _noted(confirmation: Confirmation, seed: int) -> dict[str, Any]:
-    keys = [row.key for row in confirmation.rows]
-    codes = {"recorded": confirmation.recorded, "current": confirmation.current}
-    return codes | {"of": confirmation.of, "rows": keys, "sample": seed} | surroundings()
+def _drawn(population: pd.DataFrame, ensembles: int, seed: int) -> list[list[dict[str, Any]]]:
+    """The rows of some ensembles, in the order in which they were recorded; the choice does not depend on that of the ensembles."""
+    names = sorted(population["batch"].unique())
+    chosen = random.Random(seed).sample(names, min(ensembles, len(names)))
+    return [population[population["batch"] == name].to_dict("records") for name in chosen]
+
+
+def _retrained(samples: list[list[dict[str, Any]]], sidecar: dict[str, Any], experiment: str, progress: bool) -> dict[str, bool]:
+    """Key of each row -> whether its run, trained again beside the others of its ensemble, has the same results."""
+    rows, same = {row["key"]: row for sample in samples for row in sample}, {}
+    asked = [[rebuilt(row, sidecar) for row in sample] for sample in samples]
+    total = sum(run.recipe.iterations for runs in asked for run in runs)
+    with tempfile.TemporaryDirectory() as scratch, tqdm(total=total, unit=" run-iterations", unit_scale=True, disable=not progress) as bar:
+        for runs, (log, _) in train_ensembles(asked, "cpu", Path(scratch), bar.update):
+            for column, run in enumerate(runs):
+                same[run.key] = results_of(rows[run.key]) == results_of(row_of(run, column, log, experiment, ""))
+    if any(code_on_disk(runs[0]) != sample[0]["current"] for runs, sample in zip(asked, samples, strict=True)):
+        raise ValueError("Files of the library changed while rows were trained again; nothing was confirmed. Start again.")
+    return same

@@ -7,7 +7,7 @@ import math
 import random
 import secrets
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from nalm.records.code import OLDER, codes, freshness_of
+from nalm.records.code import OLDER, freshness_of
 from nalm.records.comparison import Tolerances, differences, twins
 from nalm.records.folders import LOCAL, PUBLISHED
 from nalm.records.row import row_of
@@ -26,7 +26,7 @@ from nalm.records.workers import train_ensembles
 from nalm.training import Run, check_device
 from nalm.values import choose
 
-__all__ = ["RECEIPTS", "CheckedRow", "Verification", "candidates_of", "check", "experiments", "rebuilt", "verify_rows"]
+__all__ = ["RECEIPTS", "CheckedRow", "Verification", "experiments", "rebuilt", "results_of", "verify_rows"]
 
 RECEIPTS = LOCAL.parent / "receipts"
 """The folder of receipts, where no other path is given."""
@@ -66,7 +66,7 @@ class CheckedRow:
     @property
     def identical(self) -> bool:
         """Whether all compared values are the same to the last digit."""
-        return self.passed and _without_nan(self.recorded) == _without_nan(self.retrained)
+        return self.passed and self.recorded == self.retrained
 
     def __str__(self) -> str:
         about = f"{self.experiment}: {self.name} ({self.key})"
@@ -161,25 +161,24 @@ def verify_rows(
     chosen = sorted({choose("experiment", name, known) for name in asked}) or known
     stores = {name: Store(folder, name) for name in chosen}
     sidecars = {name: store.sidecar() for name, store in stores.items()}
-    candidates = [candidate for name, store in stores.items() for candidate in candidates_of(store.read(), sidecars[name])]
+    candidates = [candidate for name, store in stores.items() for candidate in _candidates(store.read(), sidecars[name])]
     candidates = [row for row in candidates if iterations is None or row["iterations"] <= iterations]
     if not candidates:
         limit = "" if iterations is None else f" of at most {iterations} iterations"
         raise ValueError(f"There are no rows{limit} to verify in {', '.join(chosen)}.")
     seed = secrets.randbelow(2**32) if seed is None else seed
     sample = _draw(candidates, rows, seed, stale_first)
-    checked, ensembles, seconds = check(sample, sidecars, device, tolerances, progress)
+    checked, ensembles, seconds = _check(sample, sidecars, device, tolerances, progress)
     return Verification(tuple(checked), len(candidates), seed, tuple(chosen), tolerances, tuple(ensembles), seconds)
 
 
-def candidates_of(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows to draw from, with their freshness and codes, and with the usual model and range of their configuration."""
+def _candidates(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[dict[str, Any]]:
     if rows.empty:
         return []
     configuration = rows["key"].str.rpartition("-")[0]
     named = {column: rows.groupby(configuration)[column].transform(lambda values: values.mode()[0]) for column in ("model", "range")}
     usual = {f"usual {column}": values for column, values in named.items()}
-    return rows.assign(freshness=freshness_of(rows, sidecar), **usual, **codes(rows, sidecar)).to_dict("records")
+    return rows.assign(freshness=freshness_of(rows, sidecar), **usual).to_dict("records")
 
 
 def _draw(candidates: list[dict[str, Any]], number: int, seed: int, stale_first: bool) -> list[dict[str, Any]]:
@@ -199,10 +198,7 @@ class _Retrained:
     ensemble: int
 
 
-def check(
-    sample: list[dict], sidecars: dict[str, dict], device: str, tolerances: Tolerances, progress: bool, companions: Callable[[Run], list[Run]] = twins
-) -> tuple[list[CheckedRow], list[dict[str, Any]], float]:
-    """Train rows again, each beside its companions, and compare; with the provenance of the ensembles and their seconds."""
+def _check(sample: list[dict], sidecars: dict[str, dict], device: str, tolerances: Tolerances, progress: bool) -> tuple[list, list, float]:
     runs: dict[int, Run] = {}
     problems: dict[int, str] = {}
     for index, row in enumerate(sample):
@@ -210,7 +206,7 @@ def check(
             runs[index] = rebuilt(row, sidecars[row["experiment"]])
         except ValueError as error:
             problems[index] = str(error)
-    retrained, ensembles, seconds = _retrain(runs, sample, device, progress, companions)
+    retrained, ensembles, seconds = _retrain(runs, sample, device, progress)
     return [_compared(row, problems.get(i), retrained.get(i), tolerances) for i, row in enumerate(sample)], ensembles, seconds
 
 
@@ -229,16 +225,14 @@ def rebuilt(row: dict[str, Any], sidecar: dict[str, Any]) -> Run:
     return run
 
 
-def _retrain(
-    runs: dict[int, Run], sample: list[dict], device: str, progress: bool, companions: Callable[[Run], list[Run]]
-) -> tuple[dict[int, _Retrained], list[dict], float]:
+def _retrain(runs: dict[int, Run], sample: list[dict], device: str, progress: bool) -> tuple[dict[int, _Retrained], list[dict], float]:
     """Index of a sampled row -> what became of its run; the provenance of the ensembles; their seconds."""
     groups: dict[tuple, list[int]] = {}
     for index, run in runs.items():
         groups.setdefault(run.structure(), []).append(index)
     asked = []
     for group in groups.values():
-        family = [member for index in group for member in (runs[index], *companions(runs[index]))]
+        family = [member for index in group for member in (runs[index], *twins(runs[index]))]
         # Several experiments may have published the same run; in an ensemble it comes once.
         asked.append(list({run.key: run for run in family}.values()))
     found, ensembles, seconds = {}, [], 0.0
@@ -248,7 +242,7 @@ def _retrain(
             columns = {run.key: column for column, run in enumerate(trained)}
             for index in groups[trained[0].structure()]:
                 run, experiment = runs[index], sample[index]["experiment"]
-                own, *others = (row_of(member, columns[member.key], log, experiment, "") for member in (run, *companions(run)))
+                own, *others = (row_of(member, columns[member.key], log, experiment, "") for member in (run, *twins(run)))
                 found[index] = _Retrained(run, own, others, len(ensembles))
             ensembles.append(origin)
             seconds += log.seconds
@@ -265,16 +259,17 @@ def _compared(row: dict[str, Any], problem: str | None, retrained: _Retrained | 
         name=f"{row['model']} on {row['range']}, seed {row['seed']}",
         freshness=row["freshness"],
         differences=tuple(found),
-        recorded=_results(row),
-        retrained=_results(retrained.row) if retrained else {},
-        twins=tuple(map(_results, retrained.twins)) if retrained else (),
+        recorded=results_of(row),
+        retrained=results_of(retrained.row) if retrained else {},
+        twins=tuple(map(results_of, retrained.twins)) if retrained else (),
         ensemble=retrained.ensemble if retrained else None,
     )
 
 
-def _results(row: dict[str, Any]) -> dict[str, Any]:
+def results_of(row: dict[str, Any]) -> dict[str, Any]:
+    """What was found by training, of a recorded or a new row; null in place of NaN, so that equal results compare equal."""
     weights = row["weights"] if isinstance(row["weights"], str) else None
-    return {name: row[name] for name in SHOWN} | {"weights": weights}
+    return _without_nan({name: row[name] for name in SHOWN} | {"weights": weights})
 
 
 def _without_nan(value: Any) -> Any:

@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="of the sample; a fresh one if not given")
     parser.add_argument("--iterations", type=int, help="draw only rows that were trained for at most so many updates")
     parser.add_argument("--stale", action="store_true", help="draw rows that are older than the code they depend on first")
-    parser.add_argument("--confirm", action="store_true", help="draw from the rows of each older code; if all are the same, note it")
+    parser.add_argument("--confirm", action="store_true", help="draw ROWS ensembles of each older code; if all their rows are the same, note it")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--folder", type=Path, default=PUBLISHED, help="folder of results; the published ones if not given")
     parser.add_argument("--receipt", default="", help="where the receipt is written; your own data folder if not given")

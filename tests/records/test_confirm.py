@@ -19,7 +19,8 @@ def runs(unit, seeds):
 
 @pytest.fixture
 def recorded(tmp_path):
-    run_all([*runs("NMU", range(4)), *runs("NRU", range(3))], EXPERIMENT, results=str(tmp_path), progress=False)
+    run_all([*runs("NMU", range(6)), *runs("NRU", range(3))], EXPERIMENT, results=str(tmp_path), progress=False)
+    run_all(runs("NMU", range(6, 9)), EXPERIMENT, results=str(tmp_path), progress=False)
     return tmp_path
 
 
@@ -39,22 +40,26 @@ def test_a_change_that_changes_no_result_is_confirmed(recorded, edit):
     assert confirm(EXPERIMENT, folder=recorded, progress=False) == []
     edit("nalm.training.update", "return ", "return 1 * ")
     assert freshness(EXPERIMENT, recorded) == OLDER
-    found = confirm(EXPERIMENT, rows=2, folder=recorded, progress=False)
-    assert sorted((one.passed, one.of, len(one.rows)) for one in found) == [(True, 3, 2), (True, 4, 2)]
+    found = confirm(EXPERIMENT, ensembles=1, folder=recorded, progress=False)
+    assert sorted((one.passed, one.of, one.ensembles) for one in found) == [(True, 3, 1), (True, 9, 1)]
+    batch = Store(recorded, EXPERIMENT).read().set_index("key")["batch"]
+    for one in found:  # whole ensembles
+        (drawn,) = set(batch[list(one.rows)])
+        assert sorted(one.rows) == sorted(batch[batch == drawn].index)
     assert freshness(EXPERIMENT, recorded) == CONFIRMED
     assert confirm(EXPERIMENT, folder=recorded, progress=False) == []
     notes = Store(recorded, EXPERIMENT).sidecar()["confirmations"]
-    assert [(note["of"], len(note["rows"]), "torch" in note["versions"]) for note in notes] == [(one.of, 2, True) for one in found]
+    assert [(note["of"], note["rows"], "torch" in note["versions"]) for note in notes] == [(one.of, list(one.rows), True) for one in found]
 
 
 def test_new_rows_leave_confirmations_alone_and_another_change_ends_them(recorded, edit):
     edit("nalm.training.update", "return ", "return 1 * ")
     confirm(EXPERIMENT, folder=recorded, progress=False)
-    run_all(runs("NMU", [7]), EXPERIMENT, results=str(recorded), progress=False)
+    run_all(runs("NMU", [70]), EXPERIMENT, results=str(recorded), progress=False)
     store = Store(recorded, EXPERIMENT)
-    assert code.freshness_of(store.read(), store.sidecar()).tolist() == [CONFIRMED] * 7 + [FRESH]
+    assert code.freshness_of(store.read(), store.sidecar()).tolist() == [CONFIRMED] * 12 + [FRESH]
     edit("nalm.units.nau", "return ", "return 1 * ")  # of the NMU
-    assert code.freshness_of(store.read(), store.sidecar()).tolist() == [OLDER] * 4 + [CONFIRMED] * 3 + [OLDER]
+    assert code.freshness_of(store.read(), store.sidecar()).tolist() == [OLDER] * 6 + [CONFIRMED] * 3 + [OLDER] * 4
 
 
 def test_one_other_digit_is_enough_to_refuse(recorded, edit, capsys):
@@ -66,11 +71,11 @@ def test_one_other_digit_is_enough_to_refuse(recorded, edit, capsys):
     store.rows_file.write_text(text.replace(repr(value), repr(value * (1 + 1e-7))))
     edit("nalm.training.update", "return ", "return 1 * ")
     arguments = ["--confirm", "--experiment", EXPERIMENT, "--folder", str(recorded), "--quiet"]
-    assert verify.main([*arguments, "--rows", "4"]) == 1
+    assert verify.main([*arguments, "--rows", "9"]) == 1
     said = capsys.readouterr().out
-    assert "NOT CONFIRMED demo/confirm, 4 rows" in said and f"({rows.loc[0, 'key']}) is not" in said and "CONFIRMED demo/confirm, 3 rows" in said
+    assert "NOT CONFIRMED demo/confirm, 9 rows" in said and f"{rows.loc[0, 'key']} is not" in said and "CONFIRMED demo/confirm, 3 rows" in said
     assert freshness(EXPERIMENT, recorded) == OLDER
-    assert code.freshness_of(store.read(), store.sidecar()).tolist() == [OLDER] * 4 + [CONFIRMED] * 3
+    assert code.freshness_of(store.read(), store.sidecar()).tolist() == [OLDER] * 6 + [CONFIRMED] * 3 + [OLDER] * 3
 
 
 def test_files_that_change_meanwhile_confirm_nothing(recorded, edit, monkeypatch):
@@ -80,7 +85,7 @@ def test_files_that_change_meanwhile_confirm_nothing(recorded, edit, monkeypatch
         confirm(EXPERIMENT, folder=recorded, progress=False)
     assert freshness(EXPERIMENT, recorded) == OLDER
     with pytest.raises(ValueError, match="is 0, but must be at least 1"):
-        confirm(EXPERIMENT, rows=0, folder=recorded)
+        confirm(EXPERIMENT, ensembles=0, folder=recorded)
 
 
 def test_published_confirmations_name_rows_that_are_there():
