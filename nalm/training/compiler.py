@@ -56,6 +56,8 @@ class Compiled(Eager):
         together: repeated calls that are compiled into one. Each but the first saves what it costs to enter compiled code, and takes as long to
             compile as the first; the results are the same.
 
+    Calls raise ``RuntimeError`` if the function's operations depend on values.
+
     >>> double = Compiled(lambda tensors, factor: ({"x": factor * tensors["x"]},))
     >>> double.repeat(({"x": torch.ones(2)},), [(torch.tensor(2.0),), (torch.tensor(3.0),)], ())
     ({'x': tensor([6., 6.])},)

@@ -46,3 +46,9 @@ def test_the_instructions_are_those_that_inductor_finds_by_itself():
     from torch._inductor.cpu_vec_isa import pick_vec_isa
 
     assert str(pick_vec_isa()) == alone
+
+
+def test_operations_that_depend_on_values_are_refused():
+    """Recorded once, they would be wrong for other values."""
+    with pytest.raises(RuntimeError, match="data-dependent control flow"):
+        Compiled(lambda x: x if x.sum() > 0 else -x)(torch.ones(3))
