@@ -61,7 +61,7 @@ class Ensemble:
         runs: runs whose ``structure()`` is equal.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ...
         compiled: compile updates and evaluations; ``None``: if :func:`worth_compiling`.
-        together: updates in one compiled call, see :class:`nalm.training.compiler.Compiled`; ``None``: four, if the training is long enough to pay.
+        together: updates in one compiled call; ``None``: four, if the training is long enough to pay for compiling them.
 
     Raises:
         ValueError: no runs, runs of different structure, a recipe with a second stage, or a device that is not there.
