@@ -21,7 +21,7 @@ import torch
 from nalm.benchmark import floor
 from nalm.records.memoised import ensembles_of
 from nalm.training import Ensemble, Run
-from nalm.training.compiler import compiled
+from nalm.training.compiler import Compiled, Eager
 
 __all__ = [
     "compiled_ensembles",
@@ -108,34 +108,33 @@ def updates_only(ensembles: Ensembles) -> Ready:
 
 def floors(ensembles: Ensembles) -> Ready:
     """What the updates cannot do without, see :mod:`nalm.benchmark.floor`; compiled, as the ensembles are."""
-    return _repeated(floor.floor, ensembles, compiled)
+    return _repeated(floor.floor, ensembles, Compiled)
 
 
 def eager_floors(ensembles: Ensembles) -> Ready:
     """The same without a compiler."""
-    return _repeated(floor.floor, ensembles)
+    return _repeated(floor.floor, ensembles, Eager)
 
 
 def drawing(ensembles: Ensembles) -> Ready:
     """The batches of the updates alone; compiled."""
-    return _repeated(floor.drawing, ensembles, compiled)
+    return _repeated(floor.drawing, ensembles, Compiled)
 
 
 def eager_drawing(ensembles: Ensembles) -> Ready:
     """The same without a compiler."""
-    return _repeated(floor.drawing, ensembles)
+    return _repeated(floor.drawing, ensembles, Eager)
 
 
-def _repeated(kind: Callable, ensembles: Ensembles, wrap: Callable[[Callable], Callable] = lambda function: function) -> Ready:
-    functions = [(wrap(kind(runs)), torch.arange(runs[0].recipe.iterations)) for runs in ensembles]
-    [function(iterations[0]) for function, iterations in functions]
-
-    def work() -> None:
-        for function, iterations in functions:
-            for iteration in iterations:
-                function(iteration)
-
-    return work
+def _repeated(kind: Callable, ensembles: Ensembles, wrap: type[Eager]) -> Ready:
+    """Repeats what ``kind`` makes of each ensemble, called as the updates are, with what it computed last as its state."""
+    ready = []
+    for runs in ensembles:
+        compute, iterations = kind(runs), torch.arange(runs[0].recipe.iterations)
+        step, state = wrap(lambda last, iteration, compute=compute: (compute(iteration),)), (compute(iterations[0]),)
+        step.repeat(state, [(iterations[0],)], ())
+        ready.append((step, state, iterations))
+    return lambda: [step.repeat(state, ((iteration,) for iteration in iterations), ()) for step, state, iterations in ready]
 
 
 def shares(runs: Sequence[Run], processes: int) -> list[Ensembles]:
