@@ -112,6 +112,14 @@ def _digits(size: Size) -> tuple[float, str]:
     return images * rates.rate(rates.updates_only, rates.shares(runs, size.processes)), "images/s"
 
 
+def _few_runs(way: Callable) -> Callable[[Size], tuple[float, str]]:
+    def measured(size: Size) -> tuple[float, str]:
+        runs = division_runs(2, *size.of(20, 50_000))
+        return rates.rate(_available(way, size), rates.shares(runs, 1)), RATE
+
+    return measured
+
+
 def _compiling(way: Callable) -> Callable[[Size], tuple[float, str]]:
     def measured(size: Size) -> tuple[float, str]:
         runs = division_runs(2, *size.of(225, 50_000))
@@ -131,7 +139,8 @@ MEASURES: dict[str, Callable[[Size], tuple[float, str]]] = {
     "division-2-eager": _rate(rates.eager_ensembles, "division-2", one_core=True),
     **{f"{name}-one-core": _rate(rates.compiled_ensembles, name, one_core=True) for name in WORKLOADS},
     **{name: _rate(rates.compiled_ensembles, name) for name in WORKLOADS},
-    "division-2-four-together": _rate(rates.four_together, "division-2"),
+    "division-2-20-runs-one-core": _few_runs(rates.compiled_ensembles),
+    "division-2-20-runs-four-together": _few_runs(rates.four_together),
     "division-2-compiling": _compiling(rates.compiled_ensembles),
     "division-2-four-together-compiling": _compiling(rates.four_together),
     **{f"floor-{name}": _rate(rates.floors, name) for name in WORKLOADS},
@@ -144,7 +153,7 @@ MEASURES: dict[str, Callable[[Size], tuple[float, str]]] = {
 
 ``plain-loop-2`` is one run in an ordinary PyTorch loop, ``two-plain-loops-2`` two such loops side by side. ``division-2`` and the like are rates of
 all cores, a process on each, evaluation included and compilation not; ``…-one-core`` and ``…-eager`` those of one process, ``…-four-together``
-those with four updates in a compiled call, ``…-compiling`` the seconds until a process with an empty cache is ready to train. ``floor-…`` is the
+that of one process with four updates in a compiled call, ``…-compiling`` the seconds until a process with an empty cache is ready to train. ``floor-…`` is the
 rate of only what an update cannot do without, ``drawing-…`` that of only drawing its batch. ``division-2-cell`` is the time of 225 runs of 50,000
 updates from the question to the recorded rows, compilation included; ``cnn`` the images of the digit network that go forward and backward; the last
 the peak memory of a process that holds 1,000 runs in one ensemble.
