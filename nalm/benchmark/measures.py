@@ -152,11 +152,11 @@ MEASURES: dict[str, Callable[[Size], tuple[float, str]]] = {
 """Name -> function of a :class:`Size` that measures a value and names its unit.
 
 ``plain-loop-2`` is one run in an ordinary PyTorch loop, ``two-plain-loops-2`` two such loops side by side. ``division-2`` and the like are rates of
-all cores, a process on each, evaluation included and compilation not; ``…-one-core`` and ``…-eager`` those of one process, ``…-four-together``
-that of one process with four updates in a compiled call, ``…-compiling`` the seconds until a process with an empty cache is ready to train. ``floor-…`` is the
-rate of only what an update cannot do without, ``drawing-…`` that of only drawing its batch. ``division-2-cell`` is the time of 225 runs of 50,000
-updates from the question to the recorded rows, compilation included; ``cnn`` the images of the digit network that go forward and backward; the last
-the peak memory of a process that holds 1,000 runs in one ensemble.
+all cores, a process on each, evaluation included and compilation not; ``…-one-core`` and ``…-eager`` those of one process, ``…-four-together`` that
+of one process with four updates in a compiled call, ``…-compiling`` the seconds until a process with an empty cache is ready to train. ``floor-…``
+is the rate of only what an update cannot do without, ``drawing-…`` that of only drawing its batch. ``division-2-cell`` is the time of 225 runs of
+50,000 updates from the question to the recorded rows, compilation included; ``cnn`` the images of the digit network that go forward and backward;
+the last the peak memory of a process that holds 1,000 runs in one ensemble.
 """
 
 
