@@ -144,6 +144,7 @@ def fsir_arm(
     imaginary_until: int | None = None,
     iterations: int = 3000,
     finish: int = 1000,
+    arm: Literal["code", "text"] = "code",
 ) -> Arm:
     """A neural differential equation of the fractional SIR experiment (Figures 4 and 5, Table A1).
 
@@ -153,25 +154,27 @@ def fsir_arm(
         penalty: factor of the L1 norm of all parameters.
         method: explicit Euler with steps of 1, as in the code, or Runge-Kutta with steps of 1/2, under which the true equations have an error of 7e-6.
         positive, imaginary_until: as in :class:`nalm.models.NODE`.
-        iterations: first-order updates; of RMSProp in the code, of Adam in the paper.
+        iterations: first-order updates.
         finish: at most so many iterations of L-BFGS.
+        arm: ``"code"``: RMSProp, and power units and NAU start with a fifth of Glorot's weights; ``"text"``: Adam, and all of Glorot's weights.
 
     >>> fsir_arm("RealNPU", hidden=6, penalty=1.0).model.layers[0].out_features
     6
     """
-    nau = Layer(unit="NAU", out_features=3, options={"clamp": "none", "init": "glorot", "init_scale": 0.2})
+    scale = {"init_scale": 0.2} if arm == "code" else {}
+    nau = Layer(unit="NAU", out_features=3, options={"clamp": "none", "init": "glorot"} | scale)
     if model == "Dense":
         layers = tuple(Layer(unit="Dense", out_features=hidden, options={"activation": "tanh"}) for _ in range(2))
         layers += (Layer(unit="Dense", out_features=3, options={"activation": "identity"}),)
     else:
-        layers = (Layer(unit=model, out_features=hidden, options={"init_scale": 0.2}), nau)
+        layers = (Layer(unit=model, out_features=hidden, options=scale), nau)
     step = 1.0 if method == "euler" else 0.5
     node = NODE(
         layers=layers, initial_state=(100.0, 0.01, 0.0), method=method, step=step, positive=positive, imaginary_until=imaginary_until
     )
     recipe = Recipe(
         iterations=iterations,
-        optimiser=RMSProp(lr=0.005),
+        optimiser=RMSProp(lr=0.005) if arm == "code" else Adam(lr=0.005),
         batch_size=40,
         log_interval=500,
         penalties=(L1(start=penalty, end=penalty),) if penalty else (),
