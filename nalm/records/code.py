@@ -5,7 +5,7 @@ how a row is made, and on the files of its own task, units and networks with eve
 comments, docstrings and layout.
 
 A change of code that changes no result makes rows older than it all the same. :func:`nalm.records.confirm` retrains a sample of them, and where it
-comes out the same to the last digit, the others count as confirmed.
+comes out the same to the last digit, the others count as confirmed whose configurations take the same way through the code (:func:`way`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from nalm.records.store import Store
 from nalm.records.trainers import trainer_of
 from nalm.training import Run
 
-__all__ = ["CONFIRMED", "FRESH", "OLDER", "Freshness", "code", "code_on_disk", "codes", "freshness", "freshness_of", "least_fresh", "modules"]
+__all__ = ["CONFIRMED", "FRESH", "OLDER", "Freshness", "code", "code_on_disk", "codes", "freshness", "freshness_of", "least_fresh", "modules", "way"]
 
 Freshness = Literal["fresh", "confirmed by retraining a sample", "older than the code it depends on"]
 FRESH, CONFIRMED, OLDER = get_args(Freshness)
@@ -96,20 +96,46 @@ def modules(run: Run) -> list[str]:
     return sorted(found.union(ALWAYS, FUNCTIONS, {type(run.model).__module__}, (name for name in LOADED if name.startswith(training))))
 
 
+TURNS = ("kind", "unit", "loss", "method", "selection", "stream")
+"""Entries of a configuration that decide which functions of the library its runs pass through, whatever the numbers."""
+
+
+def way(configuration: dict[str, Any]) -> str:
+    """The way of a configuration's runs through the code: kinds of model, task, optimiser and penalties, units, loss, stream and the like.
+
+    Numbers, ranges, operations and the options of units are left out; they make a difference only within the files of task and unit.
+
+    >>> way({"task": {"kind": "LargeScaleTask"}, "model": {"layers": [{"unit": "NAU"}]}, "recipe": {"loss": "mse", "clip_gradient_norm": 1.0}})
+    'LargeScaleTask, NAU, clipped, mse'
+    """
+    clipped = ["clipped"] if configuration["recipe"].get("clip_gradient_norm") else []
+    return ", ".join(sorted({*_turns(configuration), *clipped}))
+
+
+def _turns(value: Any) -> list[str]:
+    if isinstance(value, list):
+        return [turn for one in value for turn in _turns(one)]
+    if isinstance(value, dict):
+        return [turn for name, one in value.items() for turn in ([one] if name in TURNS and isinstance(one, str) else _turns(one))]
+    return []
+
+
 def codes(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
-    """For each of the rows the code that it was ``recorded`` with and the ``current`` one, NaN where that is not known."""
-    configurations = rows["key"].str.rpartition("-")[0]
-    current = {key: _code_of_configuration(sidecar["configurations"].get(key)) for key in configurations.unique()}
+    """For each of the rows the code that it was ``recorded`` with, the ``current`` one and its ``way`` through it, NaN where that is not known."""
+    configurations, known = rows["key"].str.rpartition("-")[0], sidecar["configurations"]
+    current = {key: _code_of_configuration(known.get(key)) for key in configurations.unique()}
     recorded = rows["batch"].map(lambda batch: sidecar["batches"].get(batch, {}).get("code"))
-    return pd.DataFrame({"recorded": recorded, "current": configurations.map(current)}, dtype=object)
+    ways = {key: way(known[key]) for key in configurations.unique() if current[key] is not None}
+    return pd.DataFrame({"recorded": recorded, "current": configurations.map(current), "way": configurations.map(ways)}, dtype=object)
 
 
 def freshness_of(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:
     """The freshness of each of the rows; one of which the code is not known is older."""
     of = codes(rows, sidecar)
-    confirmed = {(confirmation["recorded"], confirmation["current"]) for confirmation in sidecar.get("confirmations", [])}
+    known = dict(zip(rows["key"], of["way"], strict=True))
+    confirmed = {(one["recorded"], one["current"], known.get(key)) for one in sidecar.get("confirmations", []) for key in one["rows"]}
     states = pd.Series(OLDER, index=rows.index)
-    states[[pair in confirmed for pair in zip(of["recorded"], of["current"], strict=True)]] = CONFIRMED
+    states[[one in confirmed for one in of[["recorded", "current", "way"]].itertuples(index=False, name=None)]] = CONFIRMED
     states[of["recorded"].notna() & (of["recorded"] == of["current"])] = FRESH
     return states
 

@@ -30,10 +30,12 @@ import pandas as pd
 
 from nalm.training import Run
 
-__all__ = ["Tolerances", "differences", "twins"]
+__all__ = ["RESULTS", "Tolerances", "differences", "is_further_result", "twins"]
 
 FROM_CONFIGURATION = ("paper", "task", "seed", "stream", "iterations", "threshold")
 """Columns that follow from a run's configuration alone and must be as recorded."""
+RESULTS = ("success", "solved_at", "selected_at", "nan_at", "valid_mse", "test_mse", "sparsity_error", "weights")
+"""Columns of results that every row has."""
 UNITS_IN_THE_LAST_PLACE = (1, -1, 2, -2, 3, -3, 4, -4)
 """By how much the learning rates of the twins differ."""
 
@@ -43,9 +45,9 @@ class Tolerances:
     """What may differ between a recorded row and its run, trained again. Success may differ only if it does among the twins.
 
     Args:
-        solved_at: log intervals.
-        weights: largest difference of a weight, relative for weights above 1.
-        errors: decades of the validation and test error.
+        solved_at: log intervals; also those of ``selected_at`` and ``nan_at``.
+        weights: largest difference of a weight, relative for weights above 1; also that of the sparsity error.
+        errors: decades of the errors, and of counts of parameters or updates.
         floor: errors below it are rounding noise, and equal.
         spread: a difference is accepted as well up to this multiple of the largest one between the run and its twins.
     """
@@ -55,6 +57,15 @@ class Tolerances:
     errors: float = 0.1
     floor: float = 1e-9
     spread: float = 10.0
+
+
+def is_further_result(column: str) -> bool:
+    """Whether a column, beyond :data:`RESULTS`, holds what was found by training: errors on further evaluation sets, and counts.
+
+    >>> is_further_result("test_paper"), is_further_result("parameters_above_0.01"), is_further_result("hidden")
+    (True, True, False)
+    """
+    return column.startswith(("test_", "parameters")) or column in ("negative_updates", "finish_iterations")
 
 
 def twins(run: Run) -> list[Run]:
@@ -92,15 +103,18 @@ def differences(row: dict[str, Any], new: dict[str, Any], others: Sequence[dict[
         if apart > accepted:
             found.append(f"{what} {shown or f'differ by up to {apart:.3g}'}, more than the accepted {accepted:.3g}")
 
-    solved = f"is recorded as {row['solved_at']:g}, retrained {new['solved_at']:g}"
-    compare("solved_at", lambda one: _iterations_apart(one, new), tolerances.solved_at * run.recipe.log_interval, solved)
+    for name in ("solved_at", "selected_at", "nan_at"):
+        shown = f"is recorded as {row[name]:g}, retrained {new[name]:g}"
+        compare(name, lambda one, name=name: _iterations_apart(one[name], new[name]), tolerances.solved_at * run.recipe.log_interval, shown)
     if _shapes(row) != _shapes(new):
         found.append("the recorded weights are not those of its model")
     else:
         compare("weights", lambda one: _weights_apart(one, new), tolerances.weights)
-    for name in ("valid_mse", "test_mse"):
-        shown = f"is recorded as {row[name]:.3g}, retrained {new[name]:.3g}"
-        compare(name, lambda one, name=name: _decades_apart(one[name], new[name], tolerances.floor), tolerances.errors, shown)
+    compare("sparsity_error", lambda one: _apart(one["sparsity_error"], new["sparsity_error"]), tolerances.weights)
+    for name in ("valid_mse", *(name for name in new if is_further_result(name))):
+        floor, old = tolerances.floor if name.startswith(("test", "valid")) else 1.0, row.get(name, math.nan)
+        shown = f"is recorded as {old:.3g}, retrained {new[name]:.3g}"
+        compare(name, lambda one, name=name, floor=floor: _decades_apart(one.get(name, math.nan), new[name], floor), tolerances.errors, shown)
     return found
 
 
@@ -109,9 +123,14 @@ def _same(a: Any, b: Any) -> bool:
     return bool(pd.isna(a) and pd.isna(b)) if pd.isna(a) or pd.isna(b) else a == b
 
 
-def _iterations_apart(a: dict[str, Any], b: dict[str, Any]) -> float:
-    first, second = a["solved_at"], b["solved_at"]
+def _iterations_apart(first: float, second: float) -> float:
     return 0.0 if _same(first, second) else math.inf if pd.isna(first) or pd.isna(second) else abs(first - second)
+
+
+def _apart(first: float, second: float) -> float:
+    if _same(first, second):
+        return 0.0
+    return abs(first - second) if math.isfinite(first) and math.isfinite(second) else math.inf
 
 
 def _weights(row: dict[str, Any]) -> dict[str, np.ndarray]:

@@ -22,14 +22,17 @@ from nalm.records.workers import train_ensembles
 
 __all__ = ["Confirmation", "confirm"]
 
+POPULATION = ["recorded", "current", "way"]
+
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What became of the rows of one experiment that were recorded with one code and depend on another now.
+    """What became of the rows of one experiment that were recorded with one code, depend on another now and take the same way through it.
 
     Args:
         experiment: where the rows are.
         recorded, current: the two codes.
+        way: see :func:`nalm.records.code.way`.
         of: number of these rows.
         ensembles: how many of their ensembles were trained again.
         rows: keys of the rows of these ensembles.
@@ -39,6 +42,7 @@ class Confirmation:
     experiment: str
     recorded: str
     current: str
+    way: str
     of: int
     ensembles: int
     rows: tuple[str, ...]
@@ -52,7 +56,7 @@ class Confirmation:
     def __str__(self) -> str:
         verdict = "CONFIRMED" if self.passed else "NOT CONFIRMED"
         sample = f"{len(self.rows) - len(self.different)} of {len(self.rows)} in {self.ensembles} ensembles are the same to the last digit"
-        text = f"{verdict} {self.experiment}, {self.of} rows recorded with {self.recorded}: {sample}"
+        text = f"{verdict} {self.experiment}, {self.of} rows recorded with {self.recorded} ({self.way}): {sample}"
         return "\n".join([text, *(f"     {key} is not" for key in self.different)])
 
 
@@ -61,9 +65,9 @@ def confirm(
 ) -> list[Confirmation]:
     """Train some of the rows that are older than their code again, and note in the sidecar where all of them come out the same to the last digit.
 
-    The rows that were recorded with one code and depend on the same code now are one population. Of each, whole ensembles are drawn at random and
-    trained as they were, because some units round differently beside another number of runs. Other processors round differently as well, so this is
-    for the machine that recorded the rows.
+    The rows that were recorded with one code, depend on the same code now and take the same way through it are one population. Of each, whole ensembles
+    are drawn at random and trained as they were, because some units round differently beside another number of runs. Other processors round differently
+    as well, so this is for the machine that recorded the rows. What a change of code does to some numbers or options only, a sample may miss.
 
     Args:
         experiment: ``"<paper>/<name>"``.
@@ -82,34 +86,27 @@ def confirm(
     if ensembles < 1:
         raise ValueError(f"The number of ensembles to train again is {ensembles}, but must be at least 1.")
     store, seed = Store(folder, experiment), secrets.randbelow(2**32) if seed is None else seed
-    sidecar = store.sidecar()
-    populations = _older(store.read(), sidecar).groupby(["recorded", "current"])
-    drawn = {codes: _drawn(population, ensembles, seed) for codes, population in populations}
-    same = _retrained([rows for sample in drawn.values() for rows in sample], sidecar, store.experiment, progress)
-    found = []
-    for (recorded, current), sample in drawn.items():
-        keys = [row["key"] for rows in sample for row in rows]
-        population = populations.get_group((recorded, current))
-        different = tuple(key for key in keys if not same[key])
-        found.append(Confirmation(experiment, recorded, current, len(population), len(sample), tuple(keys), different))
+    sidecar, rows = store.sidecar(), store.read()
+    rows = rows.join(codes(rows, sidecar)).assign(freshness=freshness_of(rows, sidecar))
+    older = rows[rows["freshness"] == OLDER].dropna(subset=["recorded", "current", "way"])
+    drawn = {name: population[population["batch"].isin(_drawn(population, ensembles, seed))] for name, population in older.groupby(POPULATION)}
+    batches = sorted({batch for sample in drawn.values() for batch in sample["batch"]})
+    same = _retrained([rows[rows["batch"] == batch].to_dict("records") for batch in batches], sidecar, store.experiment, progress)
+    found, sizes = [], older.groupby(POPULATION).size()
+    for name, sample in drawn.items():
+        different = tuple(key for key in sample["key"] if not same[key])
+        found.append(Confirmation(experiment, *name, int(sizes[name]), sample["batch"].nunique(), tuple(sample["key"]), different))
     for one in found:
         if one.passed:
-            noted = {"recorded": one.recorded, "current": one.current, "of": one.of, "rows": list(one.rows), "sample": seed}
+            noted = {"recorded": one.recorded, "current": one.current, "way": one.way, "of": one.of, "rows": list(one.rows), "sample": seed}
             store.confirm(noted | surroundings())
     return found
 
 
-def _older(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
-    """The rows that are older than their code, with what they were recorded with and what they depend on now, where both are known."""
-    older = rows.join(codes(rows, sidecar))[freshness_of(rows, sidecar) == OLDER]
-    return older.dropna(subset=["recorded", "current"])
-
-
-def _drawn(population: pd.DataFrame, ensembles: int, seed: int) -> list[list[dict[str, Any]]]:
-    """The rows of some ensembles, in the order in which they were recorded; the choice does not depend on that of the ensembles."""
+def _drawn(population: pd.DataFrame, ensembles: int, seed: int) -> list[str]:
+    """The batches of some ensembles; the choice does not depend on the order in which they were recorded."""
     names = sorted(population["batch"].unique())
-    chosen = random.Random(seed).sample(names, min(ensembles, len(names)))
-    return [population[population["batch"] == name].to_dict("records") for name in chosen]
+    return random.Random(seed).sample(names, min(ensembles, len(names)))
 
 
 def _retrained(samples: list[list[dict[str, Any]]], sidecar: dict[str, Any], experiment: str, progress: bool) -> dict[str, bool]:
@@ -120,7 +117,8 @@ def _retrained(samples: list[list[dict[str, Any]]], sidecar: dict[str, Any], exp
     with tempfile.TemporaryDirectory() as scratch, tqdm(total=total, unit=" run-iterations", unit_scale=True, disable=not progress) as bar:
         for runs, (log, _) in train_ensembles(asked, "cpu", Path(scratch), bar.update):
             for column, run in enumerate(runs):
-                same[run.key] = results_of(rows[run.key]) == results_of(row_of(run, column, log, experiment, ""))
+                new = row_of(run, column, log, experiment, "")
+                same[run.key] = results_of(rows[run.key], new) == results_of(new, new)
     if any(code_on_disk(runs[0]) != sample[0]["current"] for runs, sample in zip(asked, samples, strict=True)):
         raise ValueError("Files of the library changed while rows were trained again; nothing was confirmed. Start again.")
     return same

@@ -7,7 +7,7 @@ import math
 import random
 import secrets
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from nalm.records.code import OLDER, freshness_of
-from nalm.records.comparison import Tolerances, differences, twins
+from nalm.records.comparison import RESULTS, Tolerances, differences, is_further_result, twins
 from nalm.records.folders import LOCAL, PUBLISHED
 from nalm.records.row import row_of
 from nalm.records.store import Store
@@ -31,8 +31,6 @@ __all__ = ["RECEIPTS", "CheckedRow", "Verification", "experiments", "rebuilt", "
 RECEIPTS = LOCAL.parent / "receipts"
 """The folder of receipts, where no other path is given."""
 
-SHOWN = ("success", "solved_at", "selected_at", "nan_at", "valid_mse", "test_mse", "sparsity_error")
-"""Columns of results that a receipt holds besides the weights."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +127,7 @@ def verify_rows(
     experiment: str | Sequence[str] = (),
     seed: int | None = None,
     iterations: int | None = None,
+    seconds: float | None = None,
     stale_first: bool = False,
     device: str = "cpu",
     folder: str | Path = PUBLISHED,
@@ -142,6 +141,7 @@ def verify_rows(
         experiment: one name, or some, to draw from; all if empty.
         seed: of the sample; a fresh one if not given.
         iterations: draw only from the rows that were trained for at most so many updates.
+        seconds: draw only from the rows whose ensemble took at most so many seconds.
         stale_first: draw rows that are older than the code they depend on before all others.
         device: where they are trained.
         folder: the folder of results; the published ones if not given.
@@ -160,11 +160,15 @@ def verify_rows(
     asked = [experiment] if isinstance(experiment, str) and experiment else list(experiment)
     chosen = sorted({choose("experiment", name, known) for name in asked}) or known
     stores = {name: Store(folder, name) for name in chosen}
+    rows_of = {name: store.read() for name, store in stores.items()}  # before the sidecars, which then know all of these rows
     sidecars = {name: store.sidecar() for name, store in stores.items()}
-    candidates = [candidate for name, store in stores.items() for candidate in _candidates(store.read(), sidecars[name])]
+    candidates = [candidate for name in stores for candidate in _candidates(rows_of[name], sidecars[name])]
     candidates = [row for row in candidates if iterations is None or row["iterations"] <= iterations]
+    candidates = [row for row in candidates if seconds is None or row["ensemble_seconds"] <= seconds]
     if not candidates:
-        limit = "" if iterations is None else f" of at most {iterations} iterations"
+        limits = [] if iterations is None else [f"{iterations} iterations"]
+        limits += [] if seconds is None else [f"{seconds:g} seconds"]
+        limit = f" of at most {' and '.join(limits)}" if limits else ""
         raise ValueError(f"There are no rows{limit} to verify in {', '.join(chosen)}.")
     seed = secrets.randbelow(2**32) if seed is None else seed
     sample = _draw(candidates, rows, seed, stale_first)
@@ -178,7 +182,8 @@ def _candidates(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[dict[str, A
     configuration = rows["key"].str.rpartition("-")[0]
     named = {column: rows.groupby(configuration)[column].transform(lambda values: values.mode()[0]) for column in ("model", "range")}
     usual = {f"usual {column}": values for column, values in named.items()}
-    return rows.assign(freshness=freshness_of(rows, sidecar), **usual).to_dict("records")
+    ensemble_seconds = rows.groupby("batch")["seconds"].transform("sum")
+    return rows.assign(freshness=freshness_of(rows, sidecar), ensemble_seconds=ensemble_seconds, **usual).to_dict("records")
 
 
 def _draw(candidates: list[dict[str, Any]], number: int, seed: int, stale_first: bool) -> list[dict[str, Any]]:
@@ -259,25 +264,26 @@ def _compared(row: dict[str, Any], problem: str | None, retrained: _Retrained | 
         name=f"{row['model']} on {row['range']}, seed {row['seed']}",
         freshness=row["freshness"],
         differences=tuple(found),
-        recorded=results_of(row),
-        retrained=results_of(retrained.row) if retrained else {},
-        twins=tuple(map(results_of, retrained.twins)) if retrained else (),
+        recorded=results_of(row, retrained.row if retrained else row),
+        retrained=results_of(retrained.row, retrained.row) if retrained else {},
+        twins=tuple(results_of(twin, twin) for twin in retrained.twins) if retrained else (),
         ensemble=retrained.ensemble if retrained else None,
     )
 
 
-def results_of(row: dict[str, Any]) -> dict[str, Any]:
-    """What was found by training, of a recorded or a new row; null in place of NaN, so that equal results compare equal."""
-    weights = row["weights"] if isinstance(row["weights"], str) else None
-    return _without_nan({name: row[name] for name in SHOWN} | {"weights": weights})
+def results_of(row: dict[str, Any], columns: Iterable[str]) -> dict[str, Any]:
+    """What was found by training, of a recorded or a new row, in those of the columns that hold results; comparable, and fit for JSON."""
+    return _without_nan({name: row.get(name) for name in columns if name in RESULTS or is_further_result(name)})
 
 
 def _without_nan(value: Any) -> Any:
-    """The value with what JSON has no number for replaced: NaN by null."""
+    """The value with what JSON has no number for replaced: NaN by null, infinities by their names."""
     if isinstance(value, dict):
         return {name: _without_nan(v) for name, v in value.items()}
     if isinstance(value, list | tuple):
         return [_without_nan(v) for v in value]
     if isinstance(value, np.generic):
         value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value

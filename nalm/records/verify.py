@@ -23,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--experiment", action="append", default=[], help="draw from this experiment, e.g. division/no-redundancy; may be repeated")
     parser.add_argument("--seed", type=int, help="of the sample; a fresh one if not given")
     parser.add_argument("--iterations", type=int, help="draw only rows that were trained for at most so many updates")
+    parser.add_argument("--seconds", type=float, help="draw only rows whose ensemble took at most so many seconds")
     parser.add_argument("--stale", action="store_true", help="draw rows that are older than the code they depend on first")
     parser.add_argument("--confirm", action="store_true", help="draw ROWS ensembles of each older code; if all their rows are the same, note it")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
@@ -38,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
             experiment=options.experiment,
             seed=options.seed,
             iterations=options.iterations,
+            seconds=options.seconds,
             stale_first=options.stale,
             device=options.device,
             folder=options.folder,

@@ -96,6 +96,15 @@ def test_leaves_no_output_unchecked(chapter: Path) -> None:
         assert not re.search(r"#\s*(NBVAL|PYTEST_VALIDATE)_", cell.source), cell.source
 
 
+def test_says_how_fresh_its_rows_are(chapter: Path) -> None:
+    notebook = nbformat.read(chapter, as_version=4)
+    prose = "".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    source = "\n".join(cell.source for cell in code_cells(chapter))
+    names = set(re.findall(r"run_all\([^\"]*\"([a-z-]+/[a-z0-9-]+)\"", source))
+    assert bool(names) == ("run_all(" in source)
+    assert {name for name in names if f"{{freshness}}`{name}`" not in prose} == set()
+
+
 def test_tells_nothing_of_the_machine(chapter: Path) -> None:
     metadata = nbformat.read(chapter, as_version=4).metadata
     assert metadata.kernelspec.name == "python3"

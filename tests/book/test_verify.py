@@ -52,7 +52,7 @@ def test_every_parameter_has_a_type_and_a_comment() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("rows", 0), ("rows", "two"), ("experiment", "division/none"), ("iterations", 0), ("sample", -2), ("device", "cuda:99"), ("seeds", 3)],
+    [("rows", 0), ("rows", "two"), ("experiment", "division/none"), ("iterations", 0), ("seconds", 0), ("sample", -2), ("device", "cuda:99"), ("seeds", 3)],
     ids=lambda value: str(value),
 )
 def test_nonsense_is_refused(tmp_path: Path, name: str, value: Any) -> None:

@@ -5,7 +5,7 @@ import pytest
 from nalm.models import Stack
 from nalm.records import PUBLISHED, Store, code, confirm, freshness, run_all, verify
 from nalm.tasks import SingleModuleTask
-from nalm.training import Adam, Recipe, Run
+from nalm.training import Adam, Norms, Recipe, Run
 
 EXPERIMENT = "demo/confirm"
 FRESH, CONFIRMED, OLDER = "fresh", "confirmed by retraining a sample", "older than the code it depends on"
@@ -76,6 +76,18 @@ def test_one_other_digit_is_enough_to_refuse(recorded, edit, capsys):
     assert "NOT CONFIRMED demo/confirm, 9 rows" in said and f"{rows.loc[0, 'key']} is not" in said and "CONFIRMED demo/confirm, 3 rows" in said
     assert freshness(EXPERIMENT, recorded) == OLDER
     assert code.freshness_of(store.read(), store.sidecar()).tolist() == [OLDER] * 6 + [CONFIRMED] * 3 + [OLDER] * 3
+
+
+def test_a_sample_speaks_only_for_runs_that_take_the_same_way(tmp_path, edit):
+    penalised = [run.but(recipe=RECIPE.but(penalties=(Norms(start=1e-2, end=1e-2),))) for run in runs("NMU", range(2))]
+    run_all([*runs("NMU", range(3)), *penalised], EXPERIMENT, results=str(tmp_path), progress=False)
+    edit("nalm.training.update", "return ", "return 1 * ")
+    found = confirm(EXPERIMENT, ensembles=1, folder=tmp_path, progress=False)
+    assert sorted((one.of, len(one.rows), "Norms" in one.way) for one in found) == [(2, 2, True), (3, 3, False)]
+    store = Store(tmp_path, EXPERIMENT)
+    sidecar = store.sidecar()
+    sidecar["confirmations"] = [note for note in sidecar["confirmations"] if "Norms" not in note["way"]]
+    assert code.freshness_of(store.read(), sidecar).tolist() == [CONFIRMED] * 3 + [OLDER] * 2
 
 
 def test_files_that_change_meanwhile_confirm_nothing(recorded, edit, monkeypatch):
