@@ -74,10 +74,10 @@ test-notebooks: $(READY)
 	$(PYTEST) book tests/book/test_outputs.py
 
 test-reruns: $(READY)
-	$(PYTEST) tests/book/test_reruns.py
+	$(PYTEST) tests/book/test_reruns.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py
 
 test-book: $(READY)
-	$(PYTEST) tests/book/test_pages.py
+	$(PYTEST) tests/book/test_pages.py tests/book/test_readme.py
 
 clean:
 	rm -rf _build build .pytest_cache .hypothesis

@@ -2,6 +2,7 @@
 
 Every sweep ends with exactly the rows of an uninterrupted one. Killed is, at random, the whole sweep, its main process alone, or one of its worker
 processes; sometimes two sweeps share the store. Odd sweeps are many short ensembles in one process, even sweeps few long, compiled ones in several.
+A sweep that ends otherwise than by a kill or with success fails at once, with what it wrote.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -37,9 +39,14 @@ def runs(experiment: str) -> list[Run]:
 
 
 def start(experiment: str, folder: Path) -> subprocess.Popen:
-    """The sweep in a process group of its own."""
-    command = [sys.executable, __file__, experiment, str(folder)]
-    return subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    """The sweep in a process group of its own; what it writes goes to :func:`said`."""
+    command = [sys.executable, __file__, experiment, str(folder / "results")]
+    with open(folder / "stderr", "a") as stderr:
+        return subprocess.Popen(command, stderr=stderr, start_new_session=True)
+
+
+def said(folder: Path) -> str:
+    return (folder / "stderr").read_text(encoding="utf-8", errors="replace")
 
 
 def members(group: int) -> list[int]:
@@ -49,7 +56,8 @@ def members(group: int) -> list[int]:
     return [int(pid) for pid, pgid, state in fields if int(pgid) == group and int(pid) != group and not state.startswith("Z")]
 
 
-def kill(process: subprocess.Popen, chance: random.Random) -> None:
+def kill(process: subprocess.Popen, chance: random.Random) -> bool:
+    """Kill a part of a sweep or all of it; whether there was something left to kill."""
     others = members(process.pid)
     what = chance.choice(("everything", "main process", "worker process"))
     try:
@@ -58,11 +66,12 @@ def kill(process: subprocess.Popen, chance: random.Random) -> None:
         else:
             os.kill(process.pid if what == "main process" or not others else chance.choice(others), signal.SIGKILL)
     except ProcessLookupError:
-        pass  # done in the meantime
+        return False  # done in the meantime
+    return True
 
 
 def read(folder: Path, experiment: str) -> pd.DataFrame:
-    rows = Store(folder, experiment).read().drop(columns=["seconds", "batch"])
+    rows = Store(folder / "results", experiment).read().drop(columns=["seconds", "batch"])
     return rows.sort_values("key", ignore_index=True)
 
 
@@ -75,45 +84,90 @@ def ended(process: subprocess.Popen) -> bool:
     return False
 
 
-def sweep(experiment: str, folder: Path, chance: random.Random, end: float) -> int:
-    """Run a sweep until it is done; the number of kills, which end with the time."""
-    kills = 0
-    while True:
-        processes = [start(experiment, folder) for _ in range(chance.choice((1, 1, 1, 2)))]
-        moment = time.monotonic() + chance.uniform(3, 25)
-        while any(process.poll() is None for process in processes) and (time.monotonic() < moment or time.monotonic() > end):
+def going(processes: list[subprocess.Popen]) -> bool:
+    """Whether some are running and none has failed."""
+    codes = {process.poll() for process in processes}
+    return None in codes and codes <= {None, 0}
+
+
+def attempt(experiment: str, folder: Path, chance: random.Random, longest: float) -> tuple[bool, int]:
+    """Run a sweep, or two at once, until they are done or, after ``longest`` seconds at most, killed; whether one was done, and the number of kills.
+
+    Raises:
+        AssertionError: one failed that nobody had killed; with what was written.
+    """
+    (folder / "stderr").unlink(missing_ok=True)  # killed sweeps complain as well, but not of what is wrong
+    processes = [start(experiment, folder) for _ in range(chance.choice((1, 1, 1, 2)))]
+    moment = time.monotonic() + chance.uniform(longest / 10, longest)
+    try:
+        while time.monotonic() < moment and going(processes):
             time.sleep(0.05)
+        killed = [process for process in processes if process.poll() is None and kill(process, chance)]
+        codes = {process: process.wait() for process in processes}
+        failed = [code for process, code in codes.items() if process not in killed and code != 0]
+        assert not failed, f"a sweep of {experiment} failed that nobody had killed (exit code {failed[0]}):\n{said(folder)}"
+        assert all(map(ended, processes)), f"a killed sweep of {experiment} left processes behind:\n{said(folder)}"
+    except BaseException:
         for process in processes:
-            if process.poll() is None:
-                kill(process, chance)
-                kills += 1
-        codes = [process.wait() for process in processes]
-        assert all(map(ended, processes)), "a killed sweep left processes behind"
-        if 0 in codes:
-            return kills
+            stop(process)
+        raise
+    return 0 in codes.values(), len(killed)
+
+
+def stop(process: subprocess.Popen) -> None:
+    """Leave nothing of a sweep behind."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def sweep(experiment: str, folder: Path, chance: random.Random, seconds: float) -> int:
+    """Restart a sweep, which takes so many seconds if undisturbed, until it is done; the number of kills."""
+    done, kills = False, 0
+    while not done:
+        # At last long enough, should the machine have become slower.
+        done, killed = attempt(experiment, folder, chance, longest=seconds * (1 + kills / 20))
+        kills += killed
+    return kills
+
+
+def undisturbed(experiment: str, folder: Path) -> float:
+    """Run a sweep once; the seconds that it takes."""
+    began = time.monotonic()
+    code = start(experiment, folder).wait()
+    assert code == 0, f"an undisturbed sweep of {experiment} failed (exit code {code}):\n{said(folder)}"
+    return time.monotonic() - began
+
+
+def check(experiment: str, folder: Path, whole: Path) -> None:
+    """A killed sweep has the rows of the undisturbed one, and left no other files."""
+    pd.testing.assert_frame_equal(read(folder, experiment), read(whole, experiment), check_exact=True)
+    files = (path for path in (folder / "results").rglob("*") if path.is_file() and path.parent.name != ".checkpoints")
+    left = {path.suffix for path in files}
+    assert left == {".csv", ".json", ".lock"}, f"files were left behind: {left}"
 
 
 def main(minutes: float) -> None:
+    """After undisturbed sweeps, begin others for so many minutes, at least one of each kind, and kill each until it is done."""
     seed = int(time.time())
-    chance, end, kills, sweeps = random.Random(seed), time.monotonic() + 60 * minutes, 0, 0
+    chance, kills, sweeps = random.Random(seed), 0, 0
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory() as whole:
-        for experiment in EXPERIMENTS:
-            assert start(experiment, Path(whole)).wait() == 0
-        while sweeps < 2 or time.monotonic() < end:
-            experiment = list(EXPERIMENTS)[sweeps % 2]
+        seconds = {experiment: undisturbed(experiment, Path(whole)) for experiment in EXPERIMENTS}
+        end = time.monotonic() + 60 * minutes
+        while sweeps < len(EXPERIMENTS) or time.monotonic() < end:
+            experiment = list(EXPERIMENTS)[sweeps % len(EXPERIMENTS)]
             with tempfile.TemporaryDirectory() as folder:
-                killed = sweep(experiment, Path(folder), chance, end)
-                pd.testing.assert_frame_equal(read(Path(folder), experiment), read(Path(whole), experiment), check_exact=True)
-                left = {path.suffix for path in Path(folder).rglob("*") if path.is_file() and path.parent.name != ".checkpoints"}
-                assert left == {".csv", ".json", ".lock"}, f"files were left behind: {left}"
+                killed = sweep(experiment, Path(folder), chance, seconds[experiment])
+                check(experiment, Path(folder), Path(whole))
             kills, sweeps = kills + killed, sweeps + 1
             print(f"{experiment}: {killed} kills, all {len(runs(experiment))} rows as expected", flush=True)
+    assert kills, f"nothing was killed in {sweeps} sweeps, so nothing was tested"
     print(f"{sweeps} sweeps, {kills} kills: every row as in uninterrupted sweeps")
 
 
 if __name__ == "__main__":
     if len(sys.argv) == 3:
-        run_all(runs(sys.argv[1]), sys.argv[1], results=sys.argv[2])
+        run_all(runs(sys.argv[1]), sys.argv[1], results=sys.argv[2], progress=False)
     else:
         main(float(sys.argv[1]))
