@@ -13,7 +13,6 @@ import pandas as pd
 from tqdm import tqdm
 
 from nalm.records.cluster import dask_team
-from nalm.records.code import code_on_disk
 from nalm.records.folders import PUBLISHED, results_folder
 from nalm.records.row import row_of
 from nalm.records.store import Store
@@ -56,6 +55,7 @@ def run_all(
     Raises:
         ValueError: an empty selection, equal runs, a device that is not there, a scheduler that does not answer, or a damaged results file.
             Nothing is trained then.
+        RuntimeError: a worker that died, or that runs other code than this process. What others have finished is recorded.
         OSError: a folder that cannot be written to, or a full disk. What is recorded stays, and the same command goes on from there.
 
     >>> import tempfile
@@ -161,7 +161,6 @@ def _bar(missing: list[Run], asked: int, progress: bool) -> tqdm:
 
 
 def _record(runs: list[Run], log: Log, origin: dict[str, Any], store: Store) -> None:
-    origin = origin | {"code": code_on_disk(runs[0])}
     batch = hashlib.sha256((json.dumps(origin) + "".join(run.key for run in runs)).encode()).hexdigest()[:8]
     rows = [row_of(run, column, log, store.experiment, batch) for column, run in enumerate(runs)]
     store.add(rows, {run.configuration_key: run.full_configuration for run in runs}, batch, origin)

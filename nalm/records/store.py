@@ -25,6 +25,8 @@ COLUMNS = [
 """The columns that every results file has; an experiment's own columns come after them."""
 BYTES_PER_ROW = 2000
 """Room that a row and its part of the sidecar may need."""
+EXACTLY: dict[str, Any] = {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
+"""Reads numbers to the last digit; pandas 3.1 and later always do, and warn of the argument."""
 
 
 class Store:
@@ -55,16 +57,17 @@ class Store:
         Raises:
             ValueError: a file that is not a results file of this experiment, or is damaged; it is left as it is.
         """
-        if not self.rows_file.exists():
-            return pd.DataFrame(columns=COLUMNS)
         recorded = self.sidecar().get("rows", 0)  # before the rows, which another process may be adding to
+        if not self.rows_file.exists():
+            if recorded:
+                raise ValueError(f"{self.rows_file} is lost, of which {self.sidecar_file} counts {recorded} rows; restore it, nothing was written.")
+            return pd.DataFrame(columns=COLUMNS)
         try:
-            rows = pd.read_csv(self.rows_file, dtype={"key": str, "batch": str, "weights": str})
+            rows = pd.read_csv(self.rows_file, dtype={"key": str, "batch": str, "weights": str}, **EXACTLY)
         except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
             raise ValueError(f"{self.rows_file} is not a readable results file ({error}); repair or move it, nothing was written.") from None
         self._check(rows)
-        if len(rows) < recorded or not self.rows_file.read_bytes().endswith(b"\n"):
-            raise ValueError(f"{self.rows_file} has lost rows (it is cut off or was edited); restore it, nothing was written.")
+        self._check_nothing_lost(rows, recorded)
         return rows
 
     def sidecar(self) -> dict[str, Any]:
@@ -98,6 +101,7 @@ class Store:
     def confirm(self, confirmation: dict[str, Any]) -> None:
         """Note that rows were confirmed, see :func:`nalm.records.confirm`."""
         with self._locked():
+            self.read()  # a sidecar that was lost is not to be replaced by one that lacks what it said
             sidecar = self.sidecar()
             self._replace_sidecar(sidecar | {"confirmations": [*sidecar.get("confirmations", []), confirmation]})
 
@@ -141,6 +145,13 @@ class Store:
         else:
             return
         raise ValueError(f"{self.rows_file} is not a results file of {self.experiment}: {problem}; repair or move it, nothing was written.")
+
+    def _check_nothing_lost(self, rows: pd.DataFrame, recorded: int) -> None:
+        # A process that was killed while it wrote may leave more rows than the sidecar counts, but never rows without a sidecar.
+        if len(rows) and not self.sidecar_file.exists():
+            raise ValueError(f"{self.sidecar_file} is lost, which says where the rows beside it come from; restore it, nothing was written.")
+        if len(rows) < recorded or not self.rows_file.read_bytes().endswith(b"\n"):
+            raise ValueError(f"{self.rows_file} has lost rows (it is cut off or was edited); restore it, nothing was written.")
 
 
 def _replace(file: Path, text: str) -> None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
+import platform
 import queue
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,17 +25,18 @@ from typing import Any
 import torch
 
 from nalm.models import NODE
-from nalm.records.code import code
+from nalm.records.checkpoints import SealedCheckpoint
+from nalm.records.code import code, code_on_disk
 from nalm.records.provenance import provenance
 from nalm.records.trainers import trainer_of
-from nalm.training import Checkpoint, Log, Run, worth_compiling
+from nalm.training import Log, Run, worth_compiling
 
 __all__ = ["News", "Team", "Trained", "checkpoint_of", "cores", "train_ensembles"]
 
 News = tuple[int, int | str]
 """The number of an ensemble, and the iteration that it has reached or a warning."""
 Trained = tuple[Log, dict[str, Any]]
-"""What was trained, and where it comes from."""
+"""What was trained, and where it comes from: its provenance, and the code that the process which trained it runs."""
 POLL_SECONDS = 0.5
 CHECKPOINT_SECONDS = 30.0
 _TURN = threading.Lock()
@@ -67,10 +69,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def checkpoint_of(runs: list[Run], folder: Path, warn: Callable[[str], None] = warnings.warn) -> Checkpoint:
+def checkpoint_of(runs: list[Run], folder: Path, warn: Callable[[str], None] = warnings.warn) -> SealedCheckpoint:
     """The checkpoint of an ensemble of these runs, in a folder of results; training goes on only with the code that it began with."""
     name = hashlib.sha256("".join([code(runs[0]), *(run.key for run in runs)]).encode()).hexdigest()[:16]
-    return Checkpoint(folder / ".checkpoints" / f"{name}.pt", CHECKPOINT_SECONDS, warn)
+    return SealedCheckpoint(folder / ".checkpoints" / f"{name}.pt", CHECKPOINT_SECONDS, warn)
 
 
 def train_ensembles(
@@ -90,7 +92,7 @@ def train_ensembles(
     Raises:
         Exception: that of the first ensemble that failed, after all others are done.
     """
-    reached = [0] * len(ensembles)
+    reached, failures = [0] * len(ensembles), []
 
     def hear(news: News) -> None:
         number, what = news
@@ -101,16 +103,30 @@ def train_ensembles(
             reached[number] = what
 
     numbered = dict(enumerate(ensembles))
-    long = numbered if team else {number: runs for number, runs in numbered.items() if device == "cpu" and _is_long(runs[0])}
+    elsewhere = numbered if team else {number: runs for number, runs in numbered.items() if device == "cpu" and _is_long(runs[0])}
     if team:
-        yield from _by(team, numbered, device, folder, hear)
-        return
-    if len(long) > 1 and cores() > 1:
-        with _own_processes(min(cores(), len(long))) as processes:
-            yield from _by(processes, long, device, folder, hear)
-        numbered = {number: runs for number, runs in numbered.items() if number not in long}
-    for number, runs in numbered.items():
-        yield runs, _train(number, runs, device, folder, hear)
+        yield from _by(team, elsewhere, device, folder, hear, failures.append)
+    elif len(elsewhere) > 1 and cores() > 1:
+        with _own_processes(min(cores(), len(elsewhere))) as processes:
+            yield from _by(processes, elsewhere, device, folder, hear, failures.append)
+    else:
+        elsewhere = {}
+    here = {number: runs for number, runs in numbered.items() if number not in elsewhere}
+    yield from _one_after_another(here, device, folder, hear, failures.append)
+    if failures:
+        raise failures[0]
+
+
+def _one_after_another(
+    ensembles: dict[int, list[Run]], device: str, folder: Path, hear: Callable[[News], None], failed: Callable[[BaseException], None]
+) -> Iterator[tuple[list[Run], Trained]]:
+    for number, runs in ensembles.items():
+        try:
+            trained = _train(number, runs, device, folder, hear)
+        except Exception as error:
+            failed(error)
+        else:
+            yield runs, trained
 
 
 def _is_long(run: Run) -> bool:
@@ -141,9 +157,15 @@ def _tell_parent(news: News) -> None:
     told.put(news)
 
 
-def _by(team: Team, ensembles: dict[int, list[Run]], device: str, folder: Path, hear: Callable[[News], None]) -> Iterator[tuple[list[Run], Trained]]:
-    pending = {team.executor.submit(_train_elsewhere, n, runs, device, folder, team.tell): n for n, runs in ensembles.items()}
-    failure = None
+def _by(
+    team: Team,
+    ensembles: dict[int, list[Run]],
+    device: str,
+    folder: Path,
+    hear: Callable[[News], None],
+    failed: Callable[[BaseException], None],
+) -> Iterator[tuple[list[Run], Trained]]:
+    pending = {_submitted(team.executor, n, runs, device, folder, team.tell, code(runs[0])): n for n, runs in ensembles.items()}
     try:
         while pending:
             done, _ = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
@@ -152,7 +174,7 @@ def _by(team: Team, ensembles: dict[int, list[Run]], device: str, folder: Path, 
                 number = pending.pop(future)
                 runs = ensembles[number]
                 if error := _error(future):
-                    failure = failure or error
+                    failed(error)
                     continue
                 hear((number, runs[0].recipe.iterations))
                 yield runs, future.result()
@@ -160,30 +182,50 @@ def _by(team: Team, ensembles: dict[int, list[Run]], device: str, folder: Path, 
         if pending:
             [future.cancel() for future in pending]
             team.stop()
-    if failure:
-        raise failure
+
+
+def _submitted(executor: Executor, *arguments: Any) -> Future[Trained]:
+    try:
+        return executor.submit(_train_elsewhere, *arguments)
+    except BrokenExecutor as error:  # its processes may die before they have been given everything
+        broken: Future[Trained] = Future()
+        broken.set_exception(error)
+        return broken
 
 
 def _error(future: Any) -> BaseException | None:
-    lost = "What was finished is recorded; the same command goes on from there."
+    kept = "What was finished is recorded"
     try:
         error = future.exception()
     except CancelledError:
-        return RuntimeError(f"Trainings were cancelled: the executor was shut down, or its scheduler is gone. {lost}")
+        cause = "Trainings were cancelled: the executor was shut down, or its scheduler is gone."
+        return RuntimeError(f"{cause} {kept}; the same command goes on from there.")
     if isinstance(error, BrokenExecutor):
-        return RuntimeError(f"A training process was killed from outside, perhaps because memory was short. {lost}")
+        guard = """the script that asks for runs lacks 'if __name__ == "__main__":'"""
+        cause = f"was killed from outside, perhaps because memory was short, or could not start because {guard}"
+        return RuntimeError(f"A training process {cause}. {kept}; once the cause is removed, the same command goes on from there.")
     return error
 
 
-def _train_elsewhere(number: int, runs: list[Run], device: str, folder: Path, tell: Callable[[News], None]) -> Trained:
-    """Train in a worker: with one thread, and with checkpoints where the worker sees the folder of results."""
+def _train_elsewhere(
+    number: int, runs: list[Run], device: str, folder: Path, tell: Callable[[News], None], expected: str | None = None
+) -> Trained:
+    """Train in a worker: with one thread, with the expected code if one is named, and with checkpoints where it sees the folder of results."""
     with _TURN:
+        _check_code(runs[0], expected)
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
             return _train(number, runs, device, folder if folder.is_dir() else None, tell)
         finally:
             torch.set_num_threads(threads)
+
+
+def _check_code(run: Run, expected: str | None) -> None:
+    # Asked of what is loaded, as that trains; the files on disk may be other ones again.
+    if expected not in (None, loaded := code(run)):
+        worker = f"The worker on {platform.node()} runs other code ({loaded}) than this process ({expected})"
+        raise RuntimeError(f"{worker}, so it trains nothing; start both with the same version of the library.")
 
 
 def _train(number: int, runs: list[Run], device: str, folder: Path | None, tell: Callable[[News], None]) -> Trained:
@@ -198,7 +240,7 @@ def _train(number: int, runs: list[Run], device: str, folder: Path | None, tell:
 
     checkpoint = None if folder is None else checkpoint_of(runs, folder, lambda sentence: tell((number, sentence)))
     log = trainer_of(runs[0])(runs, device).train(progress, checkpoint)
-    return log, provenance(runs, log)
+    return log, provenance(runs, log) | {"code": code_on_disk(runs[0])}
 
 
 def _pass_on(told: Any, hear: Callable[[News], None]) -> None:

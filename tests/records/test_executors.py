@@ -10,22 +10,23 @@ import textwrap
 import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
 from nalm.models import Stack
-from nalm.records import Store, memoised, run_all, workers
+from nalm.records import Store, code, memoised, run_all, workers
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Ensemble, Recipe, Run
 
 EXPERIMENT = "demo/executors"
 
 
-def runs(ensembles=3, seeds=2, iterations=60):
+def runs(ensembles=3, seeds=2, iterations=60, unit="NMU"):
     """Runs of that many structures."""
     task = SingleModuleTask.on("U[1,2)", operation="mul")
     recipes = [Recipe(iterations=iterations + i, optimiser=Adam(lr=1e-2), log_interval=20) for i in range(ensembles)]
-    return [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=s, threshold=1e-5) for recipe in recipes for s in range(seeds)]
+    return [Run(task=task, model=Stack.of(unit, 1), recipe=recipe, seed=s, threshold=1e-5) for recipe in recipes for s in range(seeds)]
 
 
 def ask(folder, asked, **how):
@@ -74,18 +75,106 @@ def test_as_many_ensembles_as_the_executor_has_places(tmp_path):
     assert Store(tmp_path, EXPERIMENT).read()["batch"].nunique() == 4
 
 
-def test_a_failing_ensemble_does_not_keep_others_from_being_recorded(tmp_path, monkeypatch):
+@pytest.fixture
+def failing(monkeypatch):
+    """Trainings of 60 iterations fail, and then those of 61."""
     train = Ensemble.train
 
-    def failing(self, *arguments):
-        if self.recipe.iterations == 60:
-            raise ArithmeticError("This ensemble fails.")
+    def fail(self, *arguments):
+        if self.recipe.iterations < 62:
+            raise ArithmeticError(f"This ensemble of {self.recipe.iterations} iterations fails.")
         return train(self, *arguments)
 
-    monkeypatch.setattr(Ensemble, "train", failing)
-    with ThreadPoolExecutor(1) as executor, pytest.raises(ArithmeticError, match="This ensemble fails"):
-        ask(tmp_path, runs(), executor=executor)
-    assert len(Store(tmp_path, EXPERIMENT).read()) == 4
+    monkeypatch.setattr(Ensemble, "train", fail)
+
+
+@pytest.mark.parametrize("where", ["here", "threads"])
+def test_failing_ensembles_do_not_keep_others_from_being_recorded(tmp_path, failing, where):
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ArithmeticError, match="This ensemble of 60 iterations fails"):
+        ask(tmp_path, runs(4), executor=executor if where == "threads" else None)
+    assert Store(tmp_path, EXPERIMENT).read()["iterations"].tolist() == [62, 62, 63, 63]
+
+
+def test_failing_long_ensembles_do_not_keep_short_ones_from_being_recorded(tmp_path, monkeypatch, failing):
+    @contextmanager
+    def threads(number):
+        with ThreadPoolExecutor(1) as executor:
+            yield workers.Team(executor)
+
+    monkeypatch.setattr(workers, "_own_processes", threads)
+    monkeypatch.setattr(workers, "cores", lambda: 2)
+    monkeypatch.setattr(workers, "_is_long", lambda run: run.recipe.iterations in (60, 63))
+    with pytest.raises(ArithmeticError, match="This ensemble of 60 iterations fails"):
+        ask(tmp_path, runs(4))
+    assert Store(tmp_path, EXPERIMENT).read()["iterations"].tolist() == [63, 63, 62, 62]
+
+
+def test_an_interruption_is_no_failure(tmp_path, monkeypatch):
+    trained = []
+
+    def interrupted(self, *arguments):
+        trained.append(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ensemble, "train", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ask(tmp_path, runs())
+    assert len(trained) == 1
+
+
+def other_code():
+    code.LOADED["nalm.units.nau"] += "\nother = 1\n"
+
+
+def other_files():
+    edited = dict(code.LOADED) | {"nalm.units.nau": code.LOADED["nalm.units.nau"] + "\nother = 1\n"}
+    code._sources = lambda: edited
+
+
+def worker(begin):
+    return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"), initializer=begin)
+
+
+def test_a_worker_with_other_code_is_refused(tmp_path):
+    asked = runs(2) + runs(1, unit="NRU")
+    with worker(other_code) as executor, pytest.raises(RuntimeError, match="worker on .* runs other code .* than this process") as caught:
+        ask(tmp_path, asked, executor=executor)
+    assert "\n" not in str(caught.value)
+    store = Store(tmp_path, EXPERIMENT)
+    assert store.read()["model"].tolist() == ["NRU"] * 2
+    assert [batch["code"] for batch in store.sidecar()["batches"].values()] == [code.code(asked[-1])]
+
+
+def test_the_code_of_rows_is_what_the_worker_knows_of_it(tmp_path):
+    asked = runs(1) + runs(1, unit="NRU")
+    with worker(other_files) as executor:
+        ask(tmp_path, asked, executor=executor)
+    store = Store(tmp_path, EXPERIMENT)
+    codes = [store.sidecar()["batches"][batch]["code"] for batch in store.read()["batch"]]
+    assert codes == [None, None, code.code(asked[-1]), code.code(asked[-1])]
+
+
+WITHOUT_GUARD = """
+    import sys
+    from nalm.models import Stack
+    from nalm.records import memoised, run_all, workers
+    from nalm.tasks import SingleModuleTask
+    from nalm.training import Adam, Recipe, Run
+
+    workers.cores = memoised.cores = lambda: 2
+    workers._is_long = lambda run: True
+    task, recipe = SingleModuleTask.on("U[1,2)", operation="mul"), Recipe(iterations=60, optimiser=Adam(lr=1e-2))
+    run_all([Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=s, threshold=1e-5) for s in range(2)], "demo/guard", results=sys.argv[1])
+"""
+
+
+def test_a_script_without_its_guard_is_told(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(WITHOUT_GUARD))
+    asked = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True)
+    said = asked.stderr.splitlines()[-1]
+    assert asked.returncode == 1 and said.startswith("RuntimeError: A training process was killed from outside")
+    assert "lacks 'if __name__ == \"__main__\":'" in said and said.endswith("once the cause is removed, the same command goes on from there.")
 
 
 def test_a_lost_executor_is_said(tmp_path):

@@ -6,10 +6,11 @@ import os
 import signal
 import time
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from nalm.records import Store
+from nalm.records import Store, store as stores
 
 EXPERIMENT = "demo/store"
 
@@ -34,6 +35,18 @@ def test_what_is_added_is_read(tmp_path):
     assert rows["key"].tolist() == ["a-0", "a-1", "a-2"] and rows["test_mse"][0] == 0.1 + 0.2
     assert rows["arm"].isna().tolist() == [True, True, False] and pd.isna(rows["success"][2])
     assert set(store.sidecar()["batches"]) == {"b", "b2"} and store.sidecar()["configurations"] == {"c": {"task": {}}}
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_numbers_are_read_to_the_last_bit(tmp_path, kind):
+    bits = np.random.default_rng(0).integers(0, 2 ** (8 * kind(0).nbytes), 20_000, dtype=f"u{kind(0).nbytes}", endpoint=False)
+    some = np.concatenate([bits.view(kind), np.random.default_rng(1).random(20_000).astype(kind)])
+    values = [float(value) for value in some if np.isfinite(value)]
+    store = Store(tmp_path, EXPERIMENT)
+    rows = [row(f"a-{n}", test_mse=value) for n, value in enumerate(values)]
+    store.add(rows[:-1], {}, "b", {"device": "test"})
+    store.add(rows[-1:], {}, "b", {"device": "test"})  # reads and writes what is there once more
+    assert store.read()["test_mse"].tolist() == values
 
 
 def test_a_key_is_recorded_once(tmp_path):
@@ -94,6 +107,53 @@ def test_a_damaged_sidecar_is_left_as_it_is(tmp_path):
     with pytest.raises(ValueError, match="not a readable sidecar"):
         add(store, "a-1")
     assert store.sidecar_file.read_text() == "{" and store.rows_file.read_bytes() == before
+
+
+def test_a_lost_sidecar_is_not_replaced(tmp_path):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    before = store.rows_file.read_bytes()
+    store.sidecar_file.unlink()
+    for action in (store.read, lambda: add(store, "a-1"), lambda: store.confirm({})):
+        with pytest.raises(ValueError, match=r"store\.json is lost.*; restore it, nothing was written\."):
+            action()
+    assert store.rows_file.read_bytes() == before and not store.sidecar_file.exists()
+
+
+def test_lost_rows_are_not_begun_anew(tmp_path):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    before = store.sidecar_file.read_bytes()
+    store.rows_file.unlink()
+    for action in (store.read, lambda: add(store, "a-1"), lambda: store.confirm({})):
+        with pytest.raises(ValueError, match=r"store\.csv is lost, of which .*store\.json counts 1 rows; restore it, nothing was written\."):
+            action()
+    assert store.sidecar_file.read_bytes() == before and not store.rows_file.exists()
+
+
+@pytest.mark.parametrize("there", [0, 2])
+@pytest.mark.parametrize("writes", [0, 1, 2, 3])
+def test_a_kill_between_two_writes_harms_nothing(tmp_path, monkeypatch, there, writes):
+    store, replace, left = Store(tmp_path, EXPERIMENT), stores._replace, [writes]
+    if there:
+        add(store, "a-0", "a-1")
+
+    def killed(file, text):
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        replace(file, text)
+
+    with monkeypatch.context() as context:
+        context.setattr(stores, "_replace", killed)
+        try:
+            add(store, "b-0", "b-1", batch="killed")
+        except KeyboardInterrupt:
+            assert writes < 3
+    assert len(store.read()) == there + (2 if writes >= 2 else 0)
+    add(store, "b-0", "b-1", "c-0", batch="later")
+    rows, sidecar = store.read(), store.sidecar()
+    assert len(rows) == there + 3 == sidecar["rows"] and set(rows["batch"]) <= set(sidecar["batches"])
 
 
 @pytest.mark.parametrize("name", ["division", "Division/Fig 3", "../x/y", "a/b/c", ""])
