@@ -37,7 +37,7 @@ class NODEEnsemble:
     Two things are recorded besides the errors: ``negative_updates``, the number of first-order iterations in which an entry of a state was negative,
     and ``finish_iterations``, those of the second stage.
 
-    A training takes about a minute, so it keeps no checkpoint and starts anew after an interruption.
+    It keeps no checkpoint: an interrupted training, which takes minutes and with many runs up to an hour, starts anew.
 
     Args:
         runs: runs whose ``structure()`` is equal.

@@ -1,7 +1,7 @@
 """A recorded row beside a retrained one: what may differ, and what does.
 
-On one kind of processor, a compiled run gives the same bits whichever runs train beside it and on any number of threads. Another processor, another
-version of torch or of the compiler, or eager in place of compiled training rounds differently. Most runs forget that; some amplify it, such as a Real
+On one kind of processor, a compiled run gives the same bits on any number of threads and, in all units but NALU and iNALU, whichever runs train beside
+it. Another processor, another version of torch or of the compiler, or eager in place of compiled training rounds differently. Most runs forget that; some amplify it, such as a Real
 NPU that drifts along a valley in which weight and gate make up for each other. So the run itself is asked: *twins*, the same run with a learning rate
 that differs by a few units in its last place, are trained beside it, and a difference is accepted up to a multiple of theirs.
 

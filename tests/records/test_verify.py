@@ -214,5 +214,5 @@ def test_a_fresh_sample_of_the_published_rows_is_confirmed():
 
 def _short(name):
     """Whether a row is trained again within the time of a test."""
-    rows = pd.read_csv(PUBLISHED / f"{name}.csv", usecols=["iterations", "seconds", "batch"], float_precision="round_trip")
+    rows = Store(PUBLISHED, name).read()
     return ((rows["iterations"] <= 50_000) & (rows.groupby("batch")["seconds"].transform("sum") <= SECONDS)).any()
