@@ -125,8 +125,8 @@ def sweep(experiment: str, folder: Path, chance: random.Random, seconds: float) 
     """Restart a sweep, which takes so many seconds if undisturbed, until it is done; the number of kills."""
     done, kills = False, 0
     while not done:
-        # At last long enough, should the machine have become slower.
-        done, killed = attempt(experiment, folder, chance, longest=seconds * (1 + kills / 20))
+        # At first too short to be done even where the machine has become faster, at last long enough even where it has become slower.
+        done, killed = attempt(experiment, folder, chance, longest=seconds * (0.5 + kills / 20))
         kills += killed
     return kills
 
