@@ -42,5 +42,5 @@ def test_every_parameter_has_a_type_and_a_comment() -> None:
 
 
 def test_nonsense_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PapermillExecutionError, match="seeds"):
-        rerun(tmp_path, seeds=0)
+    with pytest.raises(PapermillExecutionError, match="starts"):
+        rerun(tmp_path, starts=[0, 1])
