@@ -171,7 +171,7 @@ def test_two_processes_lose_and_double_nothing(tmp_path):
     context = multiprocessing.get_context("spawn")
     writers = [context.Process(target=_writer, args=(tmp_path, name, 20)) for name in "ab"]
     [w.start() for w in writers]
-    [w.join(60) for w in writers]
+    [w.join(240) for w in writers]
     keys = Store(tmp_path, EXPERIMENT).read()["key"].tolist()
     assert sorted(keys) == sorted([f"{w}-{n}" for w in ("a", "b", "shared") for n in range(20)])
 
