@@ -5,7 +5,7 @@ how a row is made, and on the files of its own task, units and networks with eve
 comments, docstrings and layout.
 
 A change of code that changes no result makes rows older than it all the same. :func:`nalm.records.confirm` retrains a sample of them, and where it
-comes out the same to the last digit, the others count as confirmed whose configurations take the same way through the code (:func:`way`).
+comes out the same to the last digit, the others count as confirmed whose configurations take the same way through the code (``way``).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Confirmation:
     Args:
         experiment: where the rows are.
         recorded, current: the two codes.
-        way: see :func:`nalm.records.code.way`.
+        way: the way of their runs through the library, see ``nalm.records.code.way``.
         of: number of these rows.
         ensembles: how many of their ensembles were trained again.
         rows: keys of the rows of these ensembles.
