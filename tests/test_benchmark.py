@@ -21,8 +21,10 @@ from nalm.benchmark import (
     subset_runs,
 )
 from nalm.benchmark.__main__ import main
+from nalm.benchmark.alternatives import eager_batch_drawn_beforehand, eager_call_for_all, eager_call_for_each
 from nalm.benchmark.floor import floor
 from nalm.benchmark.rates import eager_ensembles, rate, shares, side_by_side
+from nalm.benchmark.workloads import models_runs
 
 TINY = Size(runs=2, share=1e-4, processes=1, compiled=False)
 LINE = re.compile(r"([\w-]+): (\d[\d.]*(?:e[+-]\d+)?) (run-iterations/s|images/s|GiB|s)")
@@ -69,6 +71,14 @@ def test_runs_are_shared_evenly() -> None:
         sizes = [sum(len(ensemble) for ensemble in share) for share in shares(runs, processes)]
         assert sum(sizes) == len(runs) and max(sizes) - min(sizes) <= 3
         assert len(sizes) == min(processes, len(runs))
+
+
+def test_one_call_for_all_models_does_what_a_call_for_each_does() -> None:
+    ensembles = models_runs(2, 3, 20)
+    apart, together = eager_call_for_each(ensembles)(), eager_call_for_all(ensembles)()[0]
+    for (parameters, _), (others, _) in zip(apart, together, strict=True):
+        assert all(torch.equal(parameters[name], others[name]) for name in parameters)
+    assert [p.shape for p in apart[0][0].values()] == [p.shape for p in eager_batch_drawn_beforehand(ensembles)()[0][0].values()]
 
 
 def test_two_processes_train_side_by_side() -> None:

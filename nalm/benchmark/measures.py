@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from nalm.benchmark import rates
-from nalm.benchmark.workloads import WORKLOADS, digit_runs, division_runs, subset_runs
+from nalm.benchmark import alternatives, rates
+from nalm.benchmark.workloads import WORKLOADS, digit_runs, division_runs, models_runs, subset_runs
 from nalm.records import run_all
 from nalm.records.workers import cores
 from nalm.training import Run
@@ -23,6 +23,9 @@ EAGER = {
     rates.four_together: rates.eager_ensembles,
     rates.floors: rates.eager_floors,
     rates.drawing: rates.eager_drawing,
+    alternatives.call_for_each: alternatives.eager_call_for_each,
+    alternatives.call_for_all: alternatives.eager_call_for_all,
+    alternatives.batch_drawn_beforehand: alternatives.eager_batch_drawn_beforehand,
 }
 ENSEMBLE = 100
 """Runs that are trained together where the cost against inputs and hidden size is measured."""
@@ -120,6 +123,14 @@ def _few_runs(way: Callable) -> Callable[[Size], tuple[float, str]]:
     return measured
 
 
+def _three_models(way: Callable, inputs: int) -> Callable[[Size], tuple[float, str]]:
+    def measured(size: Size) -> tuple[float, str]:
+        ensembles = models_runs(inputs, *size.of(75, 10_000 // inputs))
+        return rates.rate(_available(way, size), [ensembles]), RATE
+
+    return measured
+
+
 def _compiling(way: Callable) -> Callable[[Size], tuple[float, str]]:
     def measured(size: Size) -> tuple[float, str]:
         runs = division_runs(2, *size.of(225, 50_000))
@@ -141,6 +152,9 @@ MEASURES: dict[str, Callable[[Size], tuple[float, str]]] = {
     **{name: _rate(rates.compiled_ensembles, name) for name in WORKLOADS},
     "division-2-20-runs-one-core": _few_runs(rates.compiled_ensembles),
     "division-2-20-runs-four-together": _few_runs(rates.four_together),
+    "division-2-drawn-beforehand": _rate(alternatives.batch_drawn_beforehand, "division-2", one_core=True),
+    **{f"three-models-{inputs}": _three_models(alternatives.call_for_each, inputs) for inputs in (2, 10)},
+    **{f"three-models-{inputs}-one-call": _three_models(alternatives.call_for_all, inputs) for inputs in (2, 10)},
     "division-2-compiling": _compiling(rates.compiled_ensembles),
     "division-2-four-together-compiling": _compiling(rates.four_together),
     **{f"floor-{name}": _rate(rates.floors, name) for name in WORKLOADS},
@@ -153,10 +167,12 @@ MEASURES: dict[str, Callable[[Size], tuple[float, str]]] = {
 
 ``plain-loop-2`` is one run in an ordinary PyTorch loop, ``two-plain-loops-2`` two such loops side by side. ``division-2`` and the like are rates of
 all cores, a process on each, evaluation included and compilation not; ``…-one-core`` and ``…-eager`` those of one process, ``…-four-together`` that
-of one process with four updates in a compiled call, ``…-compiling`` the seconds until a process with an empty cache is ready to train. ``floor-…``
-is the rate of only what an update cannot do without, ``drawing-…`` that of only drawing its batch. ``division-2-cell`` is the time of 225 runs of
-50,000 updates from the question to the recorded rows, compilation included; ``cnn`` the images of the digit network that go forward and backward;
-the last the peak memory of a process that holds 1,000 runs in one ensemble.
+of one process with four updates in a compiled call, ``…-drawn-beforehand`` that of one process whose batches cost nothing, ``…-compiling`` the seconds
+until a process with an empty cache is ready to train. ``three-models-2`` is the rate of one process that updates Real NPU, NRU and NMRU, 75 runs each,
+one after the other, ``three-models-2-one-call`` that with an update of each in every compiled call. ``floor-…`` is the rate of only what an update
+cannot do without, ``drawing-…`` that of only drawing its batch. ``division-2-cell`` is the time of 225 runs of 50,000 updates from the question to the
+recorded rows, compilation included; ``cnn`` the images of the digit network that go forward and backward; the last the peak memory of a process that
+holds 1,000 runs in one ensemble.
 """
 
 

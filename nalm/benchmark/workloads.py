@@ -14,7 +14,7 @@ from nalm.tasks import (
 )
 from nalm.training import L1, Adam, Discretisation, Recipe, Run
 
-__all__ = ["WORKLOADS", "Workload", "digit_runs", "division_runs", "subset_runs"]
+__all__ = ["WORKLOADS", "Workload", "digit_runs", "division_runs", "models_runs", "subset_runs"]
 
 MODIFIED_REAL_NPU = Stack(
     layers=(Layer(unit="RealNPU", options={"init": "capped-glorot", "clip": ("weight", "gate"), "discretise": ("weight", "gate")}),)
@@ -31,6 +31,16 @@ def division_runs(inputs: int = 2, runs: int = 225, iterations: int = 50_000) ->
     recipe = Recipe(iterations=iterations, optimiser=Adam(lr=5e-3), penalties=penalties)
     tasks = [SingleModuleTask.on(name, operation="div", inputs=inputs) for name in UNIFORM_RANGES]
     return [Run(task=tasks[i % len(tasks)], model=MODIFIED_REAL_NPU, recipe=recipe, seed=i // len(tasks)) for i in range(runs)]
+
+
+def models_runs(inputs: int, runs: int, iterations: int) -> list[list[Run]]:
+    """The three modules of the division paper, each with the same tasks, seeds and recipe.
+
+    >>> [ensemble[0].model.layers[0].unit for ensemble in models_runs(2, 1, 10)]
+    ['RealNPU', 'NRU', 'NMRU']
+    """
+    first = division_runs(inputs, runs, iterations)
+    return [[run.but(model=model) for run in first] for model in (MODIFIED_REAL_NPU, Stack.of("NRU", 1), Stack.of("NMRU", 1))]
 
 
 def subset_runs(stream: str, runs: int = 100, iterations: int = 50_000, inputs: int = 100, hidden: int = 2) -> list[Run]:
