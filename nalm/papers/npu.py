@@ -24,7 +24,6 @@ LARGE_SCALE = ("NPU", "RealNPU", "NaiveNPU", "NMU", "NALU", "iNALU")
 _GROWTH = {"add": (1e-5, 1e-4), "mul": (1e-5, 1e-4), "reciprocal": (1e-9, 1e-7), "root": (1e-6, 1e-4)}
 _SHORT = {"add": (1e-7, 10_000), "mul": (1e-9, 20_000)}
 _START_GATE = {"NPU": 1.0, "RealNPU": 0.5}
-_INITIAL = {"init": "uniform", "init_scale": 0.1}  # U(0, 0.1)
 
 HIDDEN = (6, 9, 12, 15, 20)
 PENALTIES = (0.0, 0.01, 0.1, 1.0)
@@ -85,23 +84,28 @@ def _simple_layers(model: str, paper: bool) -> tuple[Layer, ...]:
 def large_scale_arm(
     model: str,
     operation: str,
-    penalty: Literal["norms", "L1"] = "norms",
+    penalty: Literal["norms", "L1"] | None = None,
     gate: float | None = None,
     short: bool = False,
     iterations: int = 100_000,
+    arm: Literal["code", "text"] = "code",
 ) -> Arm:
     """A model of the large-scale task (Table 1 and Figure 7).
 
     Args:
         model: one of :data:`LARGE_SCALE`.
         operation: of :class:`nalm.tasks.LargeScaleTask`.
-        penalty: the sum of the norms of the parameter tensors, as the code computes it, or the L1 norm of the paper's Eq. 24.
-        gate: first value of the gates; by default the code's, 1 for the NPU and 0.5 for the RealNPU.
+        penalty: the sum of the norms of the parameter tensors, as the code computes it, or the L1 norm of the paper's Eq. 24; by default the arm's.
+        gate: first value of the gates; by default the arm's.
         short: train the NMU on sums and products as the code's last version does, shorter and with a smaller penalty.
         iterations: updates per run.
+        arm: ``"code"``: all weights start in U(0, 0.1), the gates of the NPU at 1 and those of the RealNPU at 0.5, the penalty is ``"norms"``;
+            ``"text"``: weights start as Glorot's, gates at 0.5 (section 3.2), the penalty is ``"L1"``, the NAU is clipped to [-1, 1] (Eq. 5) and
+            the gate of the NALU has no bias (Eq. 3).
 
     The penalty grows tenfold every 10,000 iterations (the code's counter is one ahead: after 9,999). Table A6 prints 1e-7 as the last factor for
-    products, less than the first; the code has 1e-4.
+    products, less than the first; both arms have the code's 1e-4. The text names no optimiser, no batch size and no first weights of the NMU: both
+    arms have RMSProp with batches of 128, and the NMU of the text arm starts as it does by default in the authors' code, in U(0, 1).
 
     >>> large_scale_arm("NPU", "reciprocal").recipe.penalties
     (Norms(start=1e-09, end=1e-07, every=10000, growth=10.0, kind='Norms'),)
@@ -110,7 +114,8 @@ def large_scale_arm(
     if short:
         start, iterations = _SHORT[operation]
         end = start
-    grown = (Norms if penalty == "norms" else L1)(start=start, end=end)
+    penalty = penalty or {"code": "norms", "text": "L1"}[arm]
+    grown = {"norms": Norms, "L1": L1}[penalty](start=start, end=end)
     recipe = Recipe(
         iterations=iterations,
         optimiser=RMSProp(lr=1e-2 if operation == "add" else 5e-3),
@@ -119,20 +124,23 @@ def large_scale_arm(
         selection="last",
         stream="common",
     )
-    return Arm(model=Stack(layers=_large_scale_layers(model, gate)), recipe=recipe)
+    return Arm(model=Stack(layers=_large_scale_layers(model, gate, text=arm == "text")), recipe=recipe)
 
 
-def _large_scale_layers(model: str, gate: float | None) -> tuple[Layer, ...]:
+def _large_scale_layers(model: str, gate: float | None, text: bool) -> tuple[Layer, ...]:
+    initial = {"init": "glorot"} if text else {"init": "uniform", "init_scale": 0.1}
     if model == "NALU":
-        return tuple(Layer(unit="NALU", out_features=size, options=_INITIAL | {"gate_bias": True, "eps": 1e-8}) for size in (100, 1))
+        return tuple(Layer(unit="NALU", out_features=size, options=initial | {"gate_bias": not text, "eps": 1e-8}) for size in (100, 1))
     if model == "iNALU":
-        return tuple(Layer(unit="INALU", out_features=size, options=_INITIAL) for size in (100, 1))
-    options = dict(_INITIAL)
+        return tuple(Layer(unit="INALU", out_features=size, options=initial) for size in (100, 1))
+    options = dict(initial)
     if model == "NMU":
-        options["clamp"] = "forward"
+        options |= {"clamp": "forward"} | ({"init": "uniform"} if text else {})
     elif model in _START_GATE:
-        options["gate_init"] = _START_GATE[model] if gate is None else gate
-    return (Layer(unit="NAU", out_features=100, options=_INITIAL | {"clamp": "none"}), Layer(unit=model, options=options))
+        usual = 0.5 if text else _START_GATE[model]
+        options["gate_init"] = usual if gate is None else gate
+    nau = Layer(unit="NAU", out_features=100, options=initial | {"clamp": "step" if text else "none"})
+    return (nau, Layer(unit=model, options=options))
 
 
 def fsir_arm(
