@@ -1,7 +1,8 @@
 """Sweeps that are killed at random moments and restarted until they are done, for some minutes: ``make soak MINUTES=10``.
 
 Every sweep ends with exactly the rows of an uninterrupted one. Killed is, at random, the whole sweep, its main process alone, or one of its worker
-processes; sometimes two sweeps share the store. Odd sweeps are many short ensembles in one process, even sweeps few long, compiled ones in several.
+processes; sometimes two sweeps share the store. Sweeps are, in turn, many short ensembles in one process, few long, compiled ones in several, and
+differential equations with a second stage.
 A sweep that ends otherwise than by a kill or with success fails at once, with what it wrote.
 """
 
@@ -20,18 +21,27 @@ from pathlib import Path
 import pandas as pd
 
 from nalm.models import Stack
+from nalm.papers.npu import fsir_arm
 from nalm.records import Store, run_all, workers
-from nalm.tasks import SingleModuleTask
+from nalm.tasks import FractionalSIRTask, SingleModuleTask
 from nalm.training import Adam, Discretisation, Recipe, Run
 
 # The worker processes import this file as well.
 workers.CHECKPOINT_SECONDS = 0.2
 
-EXPERIMENTS = {"soak/short": (6, 2000), "soak/long": (4, 20_000)}  # name: ensembles, iterations
+EXPERIMENTS = {"soak/short": (6, 2000), "soak/long": (4, 20_000), "soak/equations": (4, 40)}  # name: ensembles, iterations
 
 
 def runs(experiment: str) -> list[Run]:
     ensembles, iterations = EXPERIMENTS[experiment]
+    if experiment == "soak/equations":
+        arms = [fsir_arm("NPU", hidden=3 + i, penalty=0.01, iterations=iterations, finish=iterations) for i in range(ensembles)]
+        recipes = [arm.recipe.but(log_interval=2) for arm in arms]
+        return [
+            Run(task=FractionalSIRTask(), model=arm.model.but(step=20.0), recipe=recipe, seed=seed)
+            for arm, recipe in zip(arms, recipes, strict=True)
+            for seed in range(3)
+        ]
     penalties = (Discretisation(weight=1.0, start=100, end=1000),)
     recipes = [Recipe(iterations=iterations + i, optimiser=Adam(lr=1e-2), log_interval=100, penalties=penalties) for i in range(ensembles)]
     task = SingleModuleTask.on("U[1,2)", operation="div")

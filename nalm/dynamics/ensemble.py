@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
+from nalm.dynamics.answers import Answers
 from nalm.dynamics.lbfgs import minimise_together
 from nalm.dynamics.rollout import Rollout
 from nalm.models import sparsity_error
@@ -37,8 +40,6 @@ class NODEEnsemble:
     Two things are recorded besides the errors: ``negative_updates``, the number of first-order iterations in which an entry of a state was negative,
     and ``finish_iterations``, those of the second stage.
 
-    It keeps no checkpoint: an interrupted training, which takes minutes and with many runs up to an hour, starts anew.
-
     Args:
         runs: runs whose ``structure()`` is equal.
         device: ``"cpu"``, ``"cuda"``, ...
@@ -65,6 +66,7 @@ class NODEEnsemble:
         # Only the training data are asked for often enough to pay for a compilation.
         self.rollouts = {name: self._rollout(s.inputs, self.compiled and name == "valid") for name, s in self.sets.items()}
         self.negative = torch.zeros(len(runs), device=self.device)
+        self.answers = Answers(self._answer)
 
     def _rollout(self, times: Tensor, compiled: bool) -> Rollout:
         node, wrap = self.runs[0].model, compile_function if compiled else lambda function: function
@@ -77,21 +79,32 @@ class NODEEnsemble:
 
         Args:
             progress: is told the number of further iterations now and then.
-            checkpoint: not used.
+            checkpoint: where the training is kept from time to time, and taken up again if it was interrupted.
+
+        Returns:
+            The log. It is the same whether or not the training was interrupted.
         """
         start, journal = time.perf_counter(), Journal("last")
+        first, seconds = self._restore(checkpoint, journal)
+        progress(first)
         iterations, interval = self.recipe.iterations, self.recipe.log_interval
+
+        def keep(iteration: int) -> None:
+            if checkpoint is not None and checkpoint.due():
+                checkpoint.write(self._content(iteration, journal, seconds + time.perf_counter() - start))
+
         done = np.zeros(len(self.runs))
-        for iteration in range(iterations):
+        for iteration in range(first, iterations):
             if iteration % interval == 0:
+                keep(iteration)
                 self._log(iteration, journal, done)
                 progress(min(interval, iterations - iteration))
             self._step(iteration)
         if self.recipe.finish is not None:
-            done = self._finish()
+            done = self._finish(lambda: keep(self.recipe.iterations))
             iterations += self.recipe.finish.iterations
         self._log(iterations, journal, done)
-        return journal.log(time.perf_counter() - start, str(self.device), self.compiled)
+        return journal.log(seconds + time.perf_counter() - start, str(self.device), self.compiled)
 
     def losses(self, parameters: Tensors, iteration: int) -> tuple[Tensor, Tensor]:
         """Loss with penalties (runs,), and the states after all steps (steps + 1, runs, entries)."""
@@ -120,23 +133,50 @@ class NODEEnsemble:
             new, *slots = self.recipe.optimiser.update(parameter, gradients[name], self.state[name], per_run(lr, parameter).double(), number)
             self.parameters[name], self.state[name] = new, tuple(slots)
 
-    def _finish(self) -> np.ndarray:
-        shapes = {name: p.shape[1:] for name, p in self.parameters.items()}
-
-        def flat(tensors: Tensors) -> np.ndarray:
-            return torch.cat([t.flatten(1) for t in tensors.values()], 1).cpu().numpy()
-
-        def stacked(x: np.ndarray) -> Tensors:
-            parts = torch.from_numpy(x).to(self.device).split([shape.numel() for shape in shapes.values()], 1)
-            return {name: part.reshape(-1, *shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
-
+    def _finish(self, keep: Callable[[], None]) -> np.ndarray:
         def losses(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            values, gradients, _ = self._gradients(stacked(x), self.recipe.iterations)
-            return values.cpu().numpy(), flat(gradients)
+            keep()
+            return self.answers(x)
 
-        found, iterations = minimise_together(losses, flat(self.parameters), self.recipe.finish)
-        self.parameters = stacked(found)
+        found, iterations = minimise_together(losses, self._flat(self.parameters), self.recipe.finish)
+        self.parameters = self._stacked(found)
         return iterations
+
+    def _answer(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values, gradients, _ = self._gradients(self._stacked(x), self.recipe.iterations)
+        return values.cpu().numpy(), self._flat(gradients)
+
+    def _flat(self, tensors: Tensors) -> np.ndarray:
+        return torch.cat([t.flatten(1) for t in tensors.values()], 1).cpu().numpy()
+
+    def _stacked(self, x: np.ndarray) -> Tensors:
+        shapes = {name: p.shape[1:] for name, p in self.parameters.items()}
+        parts = torch.from_numpy(x).to(self.device).split([shape.numel() for shape in shapes.values()], 1)
+        return {name: part.reshape(-1, *shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
+
+    def _content(self, iteration: int, journal: Journal, seconds: float) -> dict[str, Any]:
+        return {
+            "runs": [run.canonical() for run in self.runs],
+            "iteration": iteration,
+            "seconds": seconds,
+            "parameters": self.parameters,
+            "state": self.state,
+            "negative": self.negative,
+            "answers": self.answers.state(),
+            "journal": journal.state(),
+        }
+
+    def _restore(self, checkpoint: Checkpoint | None, journal: Journal) -> tuple[int, float]:
+        """The iteration and the seconds to go on from: those of the checkpoint if it is of these runs, else zero."""
+        content = checkpoint and checkpoint.read()
+        if not content or content["runs"] != [run.canonical() for run in self.runs]:
+            return 0, 0.0
+        content = tree_map(lambda t: t.to(self.device) if isinstance(t, Tensor) else t, content)
+        self.parameters, self.negative = content["parameters"], content["negative"]
+        self.state = {name: tuple(slots) for name, slots in content["state"].items()}
+        self.answers.restore(content["answers"])
+        journal.restore(content["journal"])
+        return content["iteration"], content["seconds"]
 
     def _log(self, iteration: int, journal: Journal, finish_iterations: np.ndarray) -> None:
         errors = {}

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import minimize
 
+from nalm.dynamics.answers import Losses
 from nalm.training.optimisers import LBFGS
 
 __all__ = ["minimise_together"]
-
-Losses = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 TOO_LARGE = 1e30
 """Stands for a loss that is no finite number: the line search turns back from it."""

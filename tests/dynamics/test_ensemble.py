@@ -1,6 +1,7 @@
 """Ensembles of differential equations: against torchdiffeq, against single runs, and as rows."""
 
 import json
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from nalm.dynamics.ensemble import NODEEnsemble
 from nalm.dynamics.lbfgs import minimise_together
 from nalm.models import NODE, Layer
 from nalm.records import Store, code, freshness, run_all
+from nalm.records.checkpoints import SealedCheckpoint
 from nalm.tasks import FractionalSIRTask
 from nalm.training import L1, LBFGS, Recipe, RMSProp, Run
 
@@ -57,6 +59,67 @@ def test_a_run_learns_the_same_in_any_company():
     np.testing.assert_allclose(together.errors["valid"][:, 3], alone.errors["valid"][:, 0], rtol=1e-6)
     assert (together.errors["valid"][-1] < together.errors["valid"][0]).all()
     assert together.iterations.tolist() == [0, 3, 11]
+
+
+class Interrupted(Exception):
+    """Stands for what ends a process."""
+
+
+class Stopping(SealedCheckpoint):
+    """Interrupts the training after a number of writings."""
+
+    def __init__(self, path, left):
+        super().__init__(path, every=0)
+        self.left = left
+
+    def write(self, content):
+        super().write(content)
+        self.left -= 1
+        if not self.left:
+            raise Interrupted
+
+
+def bits(log):
+    arrays = {**log.errors, **log.weights, "iterations": log.iterations, "sparsity": log.sparsity_errors, "nan_at": log.nan_at}
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("finish", [None, LBFGS(iterations=4)], ids=str)
+def test_an_interrupted_training_goes_on_to_the_same_bits(tmp_path, finish):
+    wild = run(9, optimiser=RMSProp(lr=50.0), beta=0.1, log_interval=1, finish=finish)
+    runs = [wild, *(run(seed, beta=beta, log_interval=1, finish=finish) for seed in range(2) for beta in (0.1, 1.0))]
+    whole, interruptions, log = NODEEnsemble(runs).train(), 0, None
+    while log is None:
+        told = []
+        with suppress(Interrupted):  # further each time
+            log = NODEEnsemble(runs).train(told.append, Stopping(tmp_path / "some.pt", 2 + interruptions))
+        interruptions += log is None
+    assert interruptions >= (2 if finish is None else 4) and bits(log) == bits(whole)
+    assert sum(told) == runs[0].recipe.iterations
+
+
+def test_what_a_minimiser_was_answered_is_not_computed_again(tmp_path):
+    runs, path, asked = [run(seed, finish=LBFGS(iterations=6)) for seed in range(2)], tmp_path / "some.pt", []
+
+    def ensemble():
+        made = NODEEnsemble(runs)
+        compute = made.answers.losses
+        made.answers.losses = lambda x: asked.append(x.tobytes()) or compute(x)
+        return made
+
+    with pytest.raises(Interrupted):
+        ensemble().train(checkpoint=Stopping(path, 6))
+    before = len(asked)
+    ensemble().train(checkpoint=SealedCheckpoint(path, every=1e9))
+    assert 2 <= before < len(asked) == len(set(asked))
+
+
+def test_a_checkpoint_of_other_runs_is_not_used(tmp_path):
+    path = tmp_path / "some.pt"
+    with pytest.raises(Interrupted):
+        NODEEnsemble([run(0)]).train(checkpoint=Stopping(path, 2))
+    other = [run(1)]
+    assert bits(NODEEnsemble(other).train(checkpoint=SealedCheckpoint(path))) == bits(NODEEnsemble(other).train())
 
 
 def test_imaginary_weights_stay_where_they_are_told_to():
