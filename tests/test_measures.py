@@ -164,6 +164,16 @@ def test_spreads():
     assert measures.mean([1.0, 2.0, 3.0]).high == pytest.approx(2 + 4.302653 / math.sqrt(3))
 
 
+def test_the_median_of_the_best_has_the_distribution_of_an_order_statistic():
+    values, best, of = np.arange(30.0), 3, 20  # the median of the three smallest of twenty is the second smallest
+    found = measures.median_of_best([*values[:-1], np.nan], best, of)
+    below = stats.binom.sf(1, of, (values + 1) / values.size)  # at least two of twenty are as small
+    for quantile, value in ((0.025, found.low), (0.5, found.estimate), (0.975, found.high)):
+        assert abs(value - np.searchsorted(below, quantile)) <= 1
+    assert measures.median_of_best([1.0, np.nan], 1, 1).high == np.inf
+    assert measures.median_of_best(values, 10, 40).estimate < measures.median_of_best(values, 10, 20).estimate
+
+
 @pytest.fixture
 def rows():
     return pd.DataFrame(
@@ -204,6 +214,10 @@ def test_bad_input_is_one_sentence(rows):
         measures.solved_at([-1.0, 2.0])
     with pytest.raises(ValueError, match="negative"):
         measures.sparsity_error([-1.0, 2.0])
+    with pytest.raises(ValueError, match="between 1 and of = 3, not 4"):
+        measures.median_of_best([0.1], best=4, of=3)
+    with pytest.raises(ValueError, match="no values to draw from"):
+        measures.median_of_best([], best=1, of=3)
     with pytest.raises(ValueError, match="one value per run"):
         measures.success_rate([[True]])
 
