@@ -19,7 +19,7 @@ from nalm.records import check_scheduler, results_folder
 from nalm.training import check_device
 from nalm.values import nearest
 
-__all__ = ["above", "at_least", "check", "one_of", "some_of"]
+__all__ = ["above", "at_least", "check", "one_of", "some_of", "some_or_none_of"]
 
 Rule = Callable[[str, Any], Any]
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list": list}
@@ -61,6 +61,12 @@ def some_of(names: Iterable[Any]) -> Rule:
         return values
 
     return rule
+
+
+def some_or_none_of(names: Iterable[Any]) -> Rule:
+    """As :func:`some_of`, but the list may be empty."""
+    rule = some_of(names)
+    return lambda parameter, values: values and rule(parameter, values)
 
 
 def check(namespace: dict[str, Any], **rules: Rule) -> SimpleNamespace:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nalm.parameters import above, at_least, check, one_of, some_of
+from nalm.parameters import above, at_least, check, one_of, some_of, some_or_none_of
 
 CELL = {
     "__annotations__": {"seeds": int, "iterations": "int", "lr": float, "models": list, "stream": str, "quick": bool, "device": str, "results": str},
@@ -52,6 +52,13 @@ def test_choices_need_not_be_text():
     assert one_of(range(1, 21))("longest", 20) == 20
     with pytest.raises(ValueError, match="unknown value 30"):
         one_of(range(1, 21))("longest", 30)
+
+
+def test_a_list_may_be_allowed_to_be_empty():
+    rule = some_or_none_of(["NRU", "NMRU"])
+    assert rule("models", []) == [] and rule("models", ["NMRU"]) == ["NMRU"]
+    with pytest.raises(ValueError, match="unknown value 'NRUU'"):
+        rule("models", ["NRUU"])
 
 
 def test_at_least():

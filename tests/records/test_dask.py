@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import nbformat
+import papermill
 import pytest
 from distributed import Client
 
@@ -20,6 +22,7 @@ from nalm.records import Store, cluster, memoised, run_all, workers
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run
 
+BOOK = Path(__file__).parents[2] / "book"
 EXPERIMENT = "demo/dask"
 DASK = str(Path(sys.executable).with_name("dask"))
 
@@ -90,6 +93,20 @@ def test_workers_tell_how_far_they_are(dask, tmp_path):
     with cluster.dask_team(dask.address) as (team, places):
         list(workers.train_ensembles([runs(1, 1000)], "cpu", tmp_path, told.append, team))
     assert places >= 2 and len(told) > 1 and sum(told) == 2000
+
+
+def test_a_chapter_is_rerun_on_the_workers(dask, tmp_path):
+    chapter = BOOK / "npu" / "simple-arithmetic.ipynb"
+    parameters = nbformat.read(chapter, as_version=4).metadata.nalm.tiny | {"results": str(tmp_path / "store"), "scheduler": dask.address}
+    with Client(dask.address, set_as_default=False) as client:
+
+        def trained():
+            return client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
+
+        before = trained()
+        papermill.execute_notebook(chapter, tmp_path / "rerun.ipynb", parameters, kernel_name="python3", cwd=tmp_path, progress_bar=False)
+        batches = Store(tmp_path / "store", "npu/simple-arithmetic").sidecar()["batches"]
+        assert len(batches) >= 1 and trained() >= before + 2 * len(batches)  # each is at least begun and ended
 
 
 def test_nobody_trains_what_nobody_waits_for(dask, tmp_path):
