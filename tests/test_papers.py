@@ -1,9 +1,12 @@
 """The papers' settings are those of their tables."""
 
+import math
+
 import pytest
+import torch
 
 from nalm.experiments import runs_of
-from nalm.papers import division
+from nalm.papers import division, npu
 from nalm.tasks import UNIFORM_RANGES, SingleModuleTask
 from nalm.training import Run
 
@@ -35,3 +38,34 @@ def test_runs_of_arms_are_recorded_and_found_again():
 def test_data_set_three_is_the_ordinary_range():
     assert division.task(division.MIXED_SIGNS["3"]) == SingleModuleTask.on("U[-2,2)", operation="div")
     assert set(division.DISTRIBUTIONS).isdisjoint(UNIFORM_RANGES)
+
+
+@pytest.mark.parametrize("model", npu.LARGE_SCALE)
+@pytest.mark.parametrize("arm", ["code", "text"])
+def test_large_scale_networks_start_as_their_arm_says(model, arm):
+    torch.manual_seed(0)
+    network = npu.large_scale_arm(model, "add", arm=arm).model.build(100)
+    parameters = dict(network.named_parameters())
+    gates, weights = parameters.pop("1.gate", None), [p for name, p in parameters.items() if p.dim() == 2]
+    if gates is not None:
+        assert set(gates.tolist()) == {1.0 if (model, arm) == ("NPU", "code") else 0.5}
+    if arm == "code":
+        assert all(0 <= weight.min() and weight.max() <= 0.1 for weight in weights)
+    else:
+        bound = math.sqrt(6 / 200)
+        assert weights[0].min() < -0.99 * bound and 0.99 * bound < weights[0].max() <= bound
+    if model == "NMU":
+        assert network[1].weight.min() >= 0 and (network[1].weight.max() > 0.9) == (arm == "text")
+    with torch.no_grad():
+        weights[0].fill_(3.0)
+    network[0].project_()
+    assert weights[0].max() == (1.0 if arm == "text" and "NALU" not in model else 3.0)
+    assert any(name.endswith("gate_bias") for name in parameters) == ((model, arm) == ("NALU", "code"))
+
+
+def test_the_text_of_the_large_scale_task_has_the_l1_norm_unless_told_otherwise():
+    arms = {arm: npu.large_scale_arm("NPU", "root", arm=arm).recipe for arm in ("code", "text")}
+    assert [recipe.penalties[0].kind for recipe in arms.values()] == ["Norms", "L1"]
+    assert arms["text"] == npu.large_scale_arm("NPU", "root", "L1").recipe
+    assert npu.large_scale_arm("NPU", "root", "norms", arm="text").recipe == arms["code"]
+    assert npu.large_scale_arm("NPU", "root", gate=0.2, arm="text").model.layers[1].options["gate_init"] == 0.2
