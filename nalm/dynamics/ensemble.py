@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,7 +44,7 @@ class NODEEnsemble:
     Args:
         runs: runs whose ``structure()`` is equal.
         device: ``"cpu"``, ``"cuda"``, ...
-        compiled: use ``torch.compile``; ``None``: if the training is long enough.
+        compiled: compile the steps of the solver; ``None``: if the training is long enough.
 
     Raises:
         ValueError: no runs, runs of different structure, a loss other than ``"mse"``, clipped gradients, or a device that is not there.
@@ -86,8 +87,8 @@ class NODEEnsemble:
         """
         start, journal = time.perf_counter(), Journal("last")
         first, seconds = self._restore(checkpoint, journal)
-        progress(first)
         iterations, interval = self.recipe.iterations, self.recipe.log_interval
+        progress(min(math.ceil(first / interval) * interval, iterations))
 
         def keep(iteration: int) -> None:
             if checkpoint is not None and checkpoint.due():
@@ -95,8 +96,8 @@ class NODEEnsemble:
 
         done = np.zeros(len(self.runs))
         for iteration in range(first, iterations):
+            keep(iteration)
             if iteration % interval == 0:
-                keep(iteration)
                 self._log(iteration, journal, done)
                 progress(min(interval, iterations - iteration))
             self._step(iteration)

@@ -86,8 +86,8 @@ def bits(log):
 
 @pytest.mark.parametrize("finish", [None, LBFGS(iterations=4)], ids=str)
 def test_an_interrupted_training_goes_on_to_the_same_bits(tmp_path, finish):
-    wild = run(9, optimiser=RMSProp(lr=50.0), beta=0.1, log_interval=1, finish=finish)
-    runs = [wild, *(run(seed, beta=beta, log_interval=1, finish=finish) for seed in range(2) for beta in (0.1, 1.0))]
+    wild = run(9, optimiser=RMSProp(lr=50.0), beta=0.1, log_interval=2, finish=finish)
+    runs = [wild, *(run(seed, beta=beta, log_interval=2, finish=finish) for seed in range(2) for beta in (0.1, 1.0))]
     whole, interruptions, log = NODEEnsemble(runs).train(), 0, None
     while log is None:
         told = []
@@ -108,7 +108,7 @@ def test_what_a_minimiser_was_answered_is_not_computed_again(tmp_path):
         return made
 
     with pytest.raises(Interrupted):
-        ensemble().train(checkpoint=Stopping(path, 6))
+        ensemble().train(checkpoint=Stopping(path, 10))
     before = len(asked)
     ensemble().train(checkpoint=SealedCheckpoint(path, every=1e9))
     assert 2 <= before < len(asked) == len(set(asked))
