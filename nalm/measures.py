@@ -259,7 +259,9 @@ def median_of_best(values: Sequence[float], best: int, of: int, confidence: floa
     if not 1 <= best <= of:
         raise ValueError(f"best must lie between 1 and of = {of}, not {best}.")
     drawn = np.sort(np.random.default_rng(0).choice(x, (10_000, of)))[:, :best]
-    low, estimate, high = np.quantile(np.median(drawn, axis=1), [(1 - confidence) / 2, 0.5, (1 + confidence) / 2], method="nearest")
+    with np.errstate(over="ignore"):  # the middle of two huge errors
+        medians = np.median(drawn, axis=1)
+    low, estimate, high = np.quantile(medians, [(1 - confidence) / 2, 0.5, (1 + confidence) / 2], method="nearest")
     return Interval(float(estimate), float(low), float(high), of)
 
 
