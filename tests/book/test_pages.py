@@ -136,6 +136,7 @@ class Reader:
 
     def open(self, name: str, until: Literal["load", "networkidle"] = "networkidle") -> None:
         self.page.goto(self.site + name, wait_until=until)
+        self.page.wait_for_function("!window.MathJax || window.MathJax.startup?.promise")  # first it is its settings alone
         for what in self.page.evaluate(TROUBLE):
             self.report(what)
 
