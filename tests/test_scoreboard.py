@@ -187,7 +187,7 @@ def _simple(arm="code", scale=1.0, seeds=20):
 
 
 def test_npu_table_a2_and_figure_6_take_the_code_arm(book):
-    _record(book, "npu/simple-arithmetic", [*_simple(), *_simple("paper", scale=30.0)])
+    _record(book, "npu/simple-arithmetic", [*_simple(), *_simple("text", scale=30.0)])
     table, figure = _judge(book, "npu", "Table A2"), _judge(book, "npu", "Figure 6")
     assert (table["verdict"], table["agreeing"]) == ("reproduced", "24 of 24")
     assert table["ours"].startswith("0.08")

@@ -37,21 +37,21 @@ EXACT_FSIR = {
 """Weights of a RealNPU with three hidden units and an NAU that are the fractional SIR system, Eq. 19 with the sign of its last entry put right."""
 
 
-def simple_task(source: Literal["code", "paper"] = "code") -> SimpleArithmeticTask:
+def simple_task(arm: Literal["code", "text"] = "code") -> SimpleArithmeticTask:
     """The simple arithmetic task (Eq. 20) with the training inputs of the code or of the text.
 
-    >>> simple_task("paper").interpolation
+    >>> simple_task("text").interpolation
     Uniform(low=0.1, high=2.0)
     """
-    return SimpleArithmeticTask(interpolation=Uniform(low=0.1, high=2.0 if source == "paper" else 2.1))
+    return SimpleArithmeticTask(interpolation=Uniform(low=0.1, high=2.0 if arm == "text" else 2.1))
 
 
-def simple_arm(model: str, source: Literal["code", "paper"] = "code", iterations: int = 20_000) -> Arm:
+def simple_arm(model: str, arm: Literal["code", "text"] = "code", iterations: int = 20_000) -> Arm:
     """A model of the simple arithmetic task (Figure 6, Tables A2 and A3).
 
     Args:
         model: one of :data:`SIMPLE`.
-        source: the settings of the code, or those of the text: Adam with a learning rate of 0.001 for all models, NAU weights clipped to [-1, 1] (Eq. 5),
+        arm: the settings of the code, or those of the text: Adam with a learning rate of 0.001 for all models, NAU weights clipped to [-1, 1] (Eq. 5),
             a gate of the NALU without bias (Eq. 3).
         iterations: updates per run.
 
@@ -61,15 +61,15 @@ def simple_arm(model: str, source: Literal["code", "paper"] = "code", iterations
     >>> simple_arm("iNALU").recipe.optimiser
     RMSProp(kind='RMSProp', lr=0.001, decay=0.9, eps=1e-08)
     """
-    paper = source == "paper"
-    usual, others = Adam(lr=0.001 if paper else 0.005), {} if paper else {"NALU": RMSProp(lr=0.005), "iNALU": RMSProp(lr=0.001)}
+    text = arm == "text"
+    usual, others = Adam(lr=0.001 if text else 0.005), {} if text else {"NALU": RMSProp(lr=0.005), "iNALU": RMSProp(lr=0.001)}
     recipe = Recipe(iterations=iterations, optimiser=others.get(model, usual), batch_size=100, selection="last")
-    return Arm(model=Stack(layers=_simple_layers(model, paper)), recipe=recipe)
+    return Arm(model=Stack(layers=_simple_layers(model, text)), recipe=recipe)
 
 
-def _simple_layers(model: str, paper: bool) -> tuple[Layer, ...]:
+def _simple_layers(model: str, text: bool) -> tuple[Layer, ...]:
     if model == "NALU":
-        options = {"init": "glorot", "gate_bias": not paper, "eps": 1e-8}
+        options = {"init": "glorot", "gate_bias": not text, "eps": 1e-8}
         return tuple(Layer(unit="NALU", out_features=size, options=options) for size in (6, 4))
     if model == "iNALU":
         return tuple(Layer(unit="INALU", out_features=size) for size in (6, 4))
@@ -77,7 +77,7 @@ def _simple_layers(model: str, paper: bool) -> tuple[Layer, ...]:
         sigmoid = Layer(unit="Dense", out_features=10, options={"activation": "sigmoid"})
         return (sigmoid, sigmoid, Layer(unit="Dense", out_features=4, options={"activation": "identity"}))
     options = {"init": "uniform", "clamp": "forward"} if model == "NMU" else {}
-    nau = Layer(unit="NAU", out_features=4, options={"init": "glorot", "clamp": "step" if paper else "none"})
+    nau = Layer(unit="NAU", out_features=4, options={"init": "glorot", "clamp": "step" if text else "none"})
     return (Layer(unit=model, out_features=6, options=options), nau)
 
 
