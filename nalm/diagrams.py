@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -18,7 +19,7 @@ from nalm.figures import Figure, style
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["Arrow", "Step", "draw", "execute", "power_unit"]
+__all__ = ["Arrow", "Step", "draw", "execute", "power_unit", "product_unit"]
 
 WIDTH = 4.6  # inches: narrower than other figures, so that a phone need not shrink it much
 COLOURS = {"vector": "#00735A", "trainable": "#C04F00", "function": "#0067A5"}
@@ -88,6 +89,32 @@ def power_unit(gate: bool) -> list[Step]:
         Step("product", "function", r"$\odot$", (middle, 4.75 + below), 0.5, (Arrow("exp"), Arrow("cos")), torch.mul),
         Step("y", "vector", "$y$", (middle, 5.45 + below), 0.5, (Arrow("product"),)),
     ]  # fmt: skip
+
+
+def product_unit() -> list[Step]:
+    """The steps of an NMU with three inputs and one output: each weight chooses between its input and 1.
+
+    >>> [step.label for step in product_unit() if step.kind == "trainable"]
+    ['$W_1$', '$W_2$', '$W_3$']
+    """
+    steps = [Step("x", "vector", "$x$", (2.3, 0.3), 0.5)]
+    for entry, column in enumerate((0.8, 2.3, 3.8)):
+        number = entry + 1
+        steps += [
+            Step(f"x{number}", "vector", f"$x_{number}$", (column - 0.4, 1.15), 0.5, (Arrow("x"),), partial(_column, entry)),
+            Step(f"W{number}", "trainable", f"$W_{number}$", (column + 0.4, 1.15), 0.5, (), partial(_column, entry), "weight"),
+            Step(f"factor {number}", "function", f"$W_{number} x_{number} + 1 - W_{number}$", (column, 1.95), 1.46,
+                 (Arrow(f"x{number}"), Arrow(f"W{number}")), lambda x, w: w * x + (1 - w)),
+        ]  # fmt: skip
+    factors = tuple(Arrow(f"factor {number}") for number in (1, 2, 3))
+    return steps + [
+        Step("product", "function", r"$\prod$", (2.3, 2.85), 0.5, factors, lambda first, second, third: first * second * third),
+        Step("y", "vector", "$z$", (2.3, 3.55), 0.5, (Arrow("product"),)),
+    ]
+
+
+def _column(entry: int, values: Tensor) -> Tensor:
+    return values[..., entry : entry + 1]
 
 
 def execute(steps: Sequence[Step], unit: nn.Module, x: Tensor) -> dict[str, Tensor]:

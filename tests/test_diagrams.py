@@ -6,31 +6,37 @@ import pytest
 import torch
 
 from nalm import diagrams
-from nalm.units import NPU, NaiveNPU
+from nalm.units import NMU, NPU, NaiveNPU
+
+DRAWN = {
+    "NaiveNPU": (NaiveNPU(3, 2), diagrams.power_unit(gate=False)),
+    "NPU": (NPU(3, 2), diagrams.power_unit(gate=True)),
+    "NMU": (NMU(3, 1), diagrams.product_unit()),
+}
 
 
-@pytest.fixture(params=[False, True], ids=["NaiveNPU", "NPU"])
-def gate(request):
-    return request.param
+@pytest.fixture(params=DRAWN)
+def drawn(request):
+    return DRAWN[request.param]
 
 
-def test_the_steps_compute_the_unit(gate):
+def test_the_steps_compute_the_unit(drawn):
+    unit, steps = drawn[0].double(), drawn[1]
     torch.manual_seed(0)
-    unit = (NPU if gate else NaiveNPU)(3, 2).double()
     for parameter in unit.parameters():
-        torch.nn.init.uniform_(parameter, -1.2, 1.2)  # gates beyond 0 and 1 too
+        torch.nn.init.uniform_(parameter, *((0, 1) if isinstance(unit, NMU) else (-1.2, 1.2)))  # gates beyond 0 and 1 too
     x = torch.cartesian_prod(*[torch.tensor([-2.0, -0.0, 0.0, 0.7], dtype=torch.float64)] * 3)
-    torch.testing.assert_close(diagrams.execute(diagrams.power_unit(gate), unit, x)["y"], unit(x), rtol=1e-12, atol=0)
+    torch.testing.assert_close(diagrams.execute(steps, unit, x)["y"], unit(x), rtol=1e-12, atol=0)
 
 
-def test_every_parameter_is_drawn(gate):
-    steps = diagrams.power_unit(gate)
+def test_every_parameter_is_drawn(drawn):
+    unit, steps = drawn
     used = {step.parameter for step in steps} | {arrow.weight for step in steps for arrow in step.arrows}
-    assert used - {""} == {name for name, _ in (NPU if gate else NaiveNPU)(1, 1).named_parameters()}
+    assert used - {""} == {name for name, _ in unit.named_parameters()}
 
 
-def test_nothing_collides_or_leaves_the_picture(gate):
-    figure = diagrams.draw(diagrams.power_unit(gate))
+def test_nothing_collides_or_leaves_the_picture(drawn):
+    figure = diagrams.draw(drawn[1])
     figure.draw_without_rendering()
     texts = figure.axes[0].texts
     assert min(text.get_fontsize() for text in texts) >= 10
@@ -44,6 +50,6 @@ def test_nothing_collides_or_leaves_the_picture(gate):
         assert text.get_text() == "relevance gate" or any(box.x0 <= extent.x0 and extent.x1 <= box.x1 for box in inner)
 
 
-def test_the_same_picture_every_time(gate):
-    one, other = (diagrams.draw(diagrams.power_unit(gate))._repr_mimebundle_()[0]["image/png"] for _ in range(2))
+def test_the_same_picture_every_time(drawn):
+    one, other = (diagrams.draw(drawn[1])._repr_mimebundle_()[0]["image/png"] for _ in range(2))
     assert one == other
