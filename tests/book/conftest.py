@@ -1,4 +1,4 @@
-"""The chapters, as parameters of tests: `chapter` is each notebook, `experiment` each one that trains; and the built book."""
+"""The chapters, as parameters of tests: `chapter` is each notebook, `experiment` each that trains, `derivation` each that computes; and the built book."""
 
 import os
 import subprocess
@@ -16,22 +16,35 @@ def notebooks() -> list[Path]:
     return sorted(path for path in BOOK.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 
 
-def is_experiment(path: Path) -> bool:
-    """Whether a notebook has a cell of parameters, one of which says where results are kept."""
+KEEPING = {"results", "record", "receipt"}
+"""Parameters that say where something is kept."""
+
+
+def parameters(path: Path) -> set[str]:
+    """The names in a notebook's cell of parameters."""
     cells = nbformat.read(path, as_version=4).cells
-    parameters = [cell.source for cell in cells if "parameters" in cell.metadata.get("tags", [])]
-    return any(line.partition("=")[0].partition(":")[0].strip() == "results" for line in "\n".join(parameters).split("\n"))
+    source = "\n".join(cell.source for cell in cells if "parameters" in cell.metadata.get("tags", []))
+    return {line.partition("=")[0].partition(":")[0].strip() for line in source.split("\n")} - {""}
+
+
+def is_experiment(path: Path) -> bool:
+    """Whether a notebook trains runs that are kept."""
+    return "results" in parameters(path)
+
+
+def is_derivation(path: Path) -> bool:
+    """Whether a notebook has parameters and keeps nothing."""
+    return bool(parameters(path)) and not parameters(path) & KEEPING
+
+
+KINDS = {"chapter": lambda path: True, "experiment": is_experiment, "derivation": is_derivation}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "chapter" in metafunc.fixturenames:
-        paths = notebooks()
-    elif "experiment" in metafunc.fixturenames:
-        paths = [path for path in notebooks() if is_experiment(path)]
-    else:
-        return
-    name = "chapter" if "chapter" in metafunc.fixturenames else "experiment"
-    metafunc.parametrize(name, paths, ids=[path.relative_to(BOOK).with_suffix("").as_posix() for path in paths])
+    for name, is_one in KINDS.items():
+        if name in metafunc.fixturenames:
+            paths = [path for path in notebooks() if is_one(path)]
+            metafunc.parametrize(name, paths, ids=[path.relative_to(BOOK).with_suffix("").as_posix() for path in paths])
 
 
 @pytest.fixture(scope="session")

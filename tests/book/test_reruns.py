@@ -25,7 +25,7 @@ def rerun(chapter: Path, folder: Path, **parameters: Any) -> None:
     papermill.execute_notebook(
         chapter,
         folder / "rerun.ipynb",
-        parameters | {"results": str(folder / "store")},
+        parameters,
         kernel_name="python3",
         cwd=folder,
         progress_bar=False,
@@ -46,7 +46,7 @@ def test_tiny_rerun(experiment: Path, tmp_path: Path) -> None:
     assert set(parameters) <= set(known), "a tiny rerun sets parameters that the chapter does not have"
     before = contents(BOOK)
 
-    rerun(experiment, tmp_path, **parameters)
+    rerun(experiment, tmp_path, **parameters, results=str(tmp_path / "store"))
 
     tables = list((tmp_path / "store").rglob("*.csv"))
     assert tables and all(len(pd.read_csv(table)) for table in tables), "the rerun recorded no run"
@@ -54,8 +54,20 @@ def test_tiny_rerun(experiment: Path, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"rerun.ipynb", "store"}, "the rerun left files behind"
 
 
-def test_every_parameter_has_a_type_and_a_comment(experiment: Path) -> None:
-    for name, parameter in papermill.inspect_notebook(experiment).items():
+def test_tiny_rerun_of_a_derivation(derivation: Path, tmp_path: Path) -> None:
+    parameters = tiny(derivation)
+    assert parameters, 'no parameters for a tiny rerun under metadata "nalm": {"tiny": {…}}'
+    assert set(parameters) <= set(papermill.inspect_notebook(derivation)), "a tiny rerun sets parameters that the chapter does not have"
+    before = contents(BOOK)
+
+    rerun(derivation, tmp_path, **parameters)
+
+    assert contents(BOOK) == before, "the rerun changed files of the book"
+    assert {path.name for path in tmp_path.iterdir()} == {"rerun.ipynb"}, "the rerun left files behind"
+
+
+def test_every_parameter_has_a_type_and_a_comment(chapter: Path) -> None:
+    for name, parameter in papermill.inspect_notebook(chapter).items():
         assert parameter["inferred_type_name"] != "None", f"{name} has no type"
         assert parameter["help"].strip(), f"{name} has no comment"
 
