@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from nalm.experiments import runs_of
-from nalm.papers import division, npu
-from nalm.tasks import UNIFORM_RANGES, SingleModuleTask
+from nalm.papers import division, nau_nmu, npu
+from nalm.tasks import UNIFORM_RANGES, SingleModuleTask, SubsetArithmeticTask
+from nalm.thresholds import nearly_perfect_mse
 from nalm.training import Run
 
 
@@ -38,6 +39,23 @@ def test_runs_of_arms_are_recorded_and_found_again():
 def test_data_set_three_is_the_ordinary_range():
     assert division.task(division.MIXED_SIGNS["3"]) == SingleModuleTask.on("U[-2,2)", operation="div")
     assert set(division.DISTRIBUTIONS).isdisjoint(UNIFORM_RANGES)
+
+
+@pytest.mark.parametrize("hidden", [2, 3])
+def test_models_of_subset_arithmetic(hidden):
+    arms = nau_nmu.arms(hidden, iterations=10)
+    for arm in arms.values():
+        first, second = arm.model.build(100)
+        assert (first.out_features, second.in_features, second.out_features, arm.recipe.iterations) == (hidden, hidden, 1, 10)
+    ramps = {name: [(p.weight, p.start, p.end) for p in arm.recipe.penalties] for name, arm in arms.items() if arm.recipe.penalties}
+    late = [(10.0, 1_000_000, 2_000_000)]
+    assert ramps == {"NAC•,NMU": late, "Gated NAU/NMU": late, "NMU": late, "NAU": [(0.01, 5_000, 50_000)]}
+
+
+@pytest.mark.parametrize(("operation", "times"), [("add", 1.08), ("sub", 1.0), ("mul", 1.004), ("root", 1.11), ("squared", 1.0)])
+def test_recorded_thresholds_are_those_of_subsets_one_too_long(operation, times):
+    own = nearly_perfect_mse(SubsetArithmeticTask(operation=operation), samples=100_000)
+    assert own == pytest.approx(times * nau_nmu.THRESHOLDS[operation], rel=0.02)
 
 
 @pytest.mark.parametrize("model", npu.LARGE_SCALE)
