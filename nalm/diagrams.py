@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import torch
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
@@ -19,7 +20,7 @@ from nalm.figures import Figure, style
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["Arrow", "Step", "draw", "execute", "power_unit", "product_unit"]
+__all__ = ["Arrow", "Step", "draw", "execute", "power_unit", "product_unit", "subsets"]
 
 WIDTH = 4.6  # inches: narrower than other figures, so that a phone need not shrink it much
 COLOURS = {"vector": "#00735A", "trainable": "#C04F00", "function": "#0067A5"}
@@ -166,6 +167,46 @@ def draw(steps: Sequence[Step]) -> Figure:
         for kind, x in zip(COLOURS, (0.8, 2.3, 3.8)):
             _box(axis, kind, kind, (x, height - 0.32), 0.95, 10)
     return figure
+
+
+def subsets(operands: np.ndarray) -> Figure:
+    """The inputs as a row of cells, with the two subsets whose sums are the operands above and below it.
+
+    Args:
+        operands: (2, inputs) of zeros and ones, from :meth:`nalm.tasks.SubsetArithmeticTask.operands`.
+
+    Raises:
+        ValueError: a subset that is empty or has a gap.
+
+    >>> from nalm.tasks import SubsetArithmeticTask
+    >>> [text.get_text() for text in subsets(SubsetArithmeticTask(operation="mul").operands(seed=1)).axes[0].texts]
+    ['a: 25 inputs', 'b: 25 inputs', '12 shared']
+    """
+    places = [np.flatnonzero(operand) for operand in operands]
+    if any(part.size == 0 or (np.diff(part) != 1).any() for part in places):
+        raise ValueError("Only operands that sum one contiguous subset each can be drawn.")
+    inputs, shared = operands.shape[1], np.intersect1d(*places)
+    with style():
+        figure = Figure(figsize=(6.6, 1.7))
+        axis = figure.add_axes((0.01, 0, 0.98, 1))
+        axis.set(xlim=(-0.7, inputs - 0.3), ylim=(-2.8, 2.0))
+        axis.set_axis_off()
+        for place in range(inputs):
+            colours = [colour for colour, part in zip(("#0067A5", "#C04F00"), places, strict=True) if place in part]
+            for half, colour in enumerate(2 * colours if len(colours) == 1 else colours):  # an input of both subsets is half and half
+                axis.add_patch(Rectangle((place - 0.5, -0.5 * half), 1, 0.5, facecolor=colour, alpha=0.45))
+            axis.add_patch(Rectangle((place - 0.5, -0.5), 1, 1, facecolor="none", edgecolor="#4C4C4C", linewidth=0.5))
+        for name, part, side, colour in zip("ab", places, (1, -1), ("#0067A5", "#C04F00"), strict=True):
+            _span(axis, f"{name}: {part.size} inputs", part, 1.0 * side, 1.5 * side, colour)
+        if shared.size:
+            _span(axis, f"{shared.size} shared", shared, -2.0, -2.4, "#4C4C4C")
+    return figure
+
+
+def _span(axis, label: str, part: np.ndarray, at: float, label_at: float, colour: str) -> None:
+    """A line with ends over or under some inputs, and what they are."""
+    axis.plot((part[0] - 0.5, part[-1] + 0.5), (at, at), color=colour, linewidth=1.5, marker="|", markersize=8, markeredgewidth=1.5)
+    axis.text(part.mean(), label_at, label, ha="center", va="center", color=colour)
 
 
 def _box(axis, kind: str, label: str, at: tuple[float, float], width: float, size: float = 12) -> FancyBboxPatch:

@@ -2,10 +2,12 @@
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 
 from nalm import diagrams
+from nalm.tasks import SubsetArithmeticTask
 from nalm.units import NMU, NPU, NaiveNPU
 
 DRAWN = {
@@ -53,3 +55,25 @@ def test_nothing_collides_or_leaves_the_picture(drawn):
 def test_the_same_picture_every_time(drawn):
     one, other = (diagrams.draw(drawn[1])._repr_mimebundle_()[0]["image/png"] for _ in range(2))
     assert one == other
+
+
+@pytest.mark.parametrize("overlap_ratio", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("inputs", [10, 100])
+def test_subsets_are_drawn_where_they_lie(overlap_ratio, inputs):
+    task = SubsetArithmeticTask(operation="mul", inputs=inputs, overlap_ratio=overlap_ratio)
+    operands, (size, shared) = task.operands(3), task.sizes()
+    figure = diagrams.subsets(operands)
+    figure.draw_without_rendering()
+    axis = figure.axes[0]
+    coloured = [patch for patch in axis.patches if hasattr(patch, "get_x") and patch.get_alpha()]
+    assert {round(patch.get_x() + 0.5) for patch in coloured} == set(np.flatnonzero(operands.any(0)))
+    assert [text.get_text() for text in axis.texts] == [f"a: {size} inputs", f"b: {size} inputs", *([f"{shared} shared"] if shared else [])]
+    extents = [text.get_window_extent() for text in axis.texts]
+    assert all(figure.bbox.containsx(x) for extent in extents for x in (extent.x0, extent.x1))
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(extents, 2))
+
+
+@pytest.mark.parametrize("operands", [np.zeros((2, 4)), np.array([[1, 0, 1, 0], [0, 1, 1, 0]])])
+def test_subsets_without_a_place_are_refused(operands):
+    with pytest.raises(ValueError, match="one contiguous subset"):
+        diagrams.subsets(operands)

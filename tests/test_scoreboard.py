@@ -9,7 +9,7 @@ import pytest
 from nalm import published, scoreboard
 from nalm.measures import Interval
 from nalm.records.store import COLUMNS, Store
-from nalm.scoreboard import Comparison, division
+from nalm.scoreboard import Comparison, division, nau_nmu
 from nalm.scoreboard.__main__ import main
 from nalm.scoreboard.board import JUDGES
 from nalm.scoreboard.rules import Judge
@@ -172,6 +172,49 @@ def test_nau_nmu_table_1_differs_if_twice_as_slow(book):
     _record(book, "nau-nmu/ten-parameter", _ten_parameter(faster=2.0))
     line = _judge(book, "nau-nmu", "Table 1")
     assert line["verdict"] == "differs" and "NMU, solved_at_step_mean" in line["differing"]
+
+
+def _subsets(solved=None, seeds=100):
+    """Runs of Table 2 whose rates, medians and means are the published ones; their sparsity errors are not."""
+    for operation, models in nau_nmu.TABLE_2.items():
+        for model in models:
+            theirs = nau_nmu._published_cell(operation, model)
+            count = (solved or {}).get((operation, model), round(100 * theirs["success"].estimate))
+            middle, mean = theirs["median"].estimate, theirs["mean"].estimate
+            early = 3 * count // 4  # so many at the median, the others where the mean is right
+            late = max((mean * count - middle * early) / max(count - early, 1), middle / 2)
+            for seed in range(seeds):
+                won = seed < count
+                at = (middle if seed < early else late) * (1 + 0.01 * (seed % 7 - 3))
+                yield {"operation": operation, "model": model, "seed": seed, "iterations": 5_000_000, "success": won, "stream": "common",
+                       "solved_at": at if won else None, "sparsity_error": 1e-3 * (1 + seed % 3) if won else 0.4}  # fmt: skip
+
+
+def test_nau_nmu_table_2(book):
+    _record(book, "nau-nmu/arithmetic", _subsets())
+    line = _judge(book, "nau-nmu", "Table 2")
+    assert line["ours"].startswith("0.98 [0.93") and (line["seeds"], line["runs"]) == ("100 of 100", "1100")
+    assert {what.rpartition(", ")[2] for what in line["differing"].split("; ")} <= {"sparsity error", "mean"}
+    assert "success" not in line["differing"] and "median" not in line["differing"]
+    assert _judge(book, "nau-nmu", "Table 6")["verdict"] == "not yet"  # of which these are eleven lines
+
+
+def test_nau_nmu_table_2_differs_if_fewer_are_solved(book):
+    _record(book, "nau-nmu/arithmetic", _subsets({("mul", "NMU"): 60}))
+    line = _judge(book, "nau-nmu", "Table 2")
+    assert line["verdict"] == "differs" and "mul, NMU, success rate" in line["differing"]
+
+
+def test_nau_nmu_table_2_waits_for_all_its_models(book):
+    _record(book, "nau-nmu/arithmetic", [row for row in _subsets() if row["model"] != "NALU"])
+    assert _judge(book, "nau-nmu", "Table 2")["verdict"] == "not yet"
+
+
+def test_published_means_that_are_none_are_not_compared_as_such():
+    converged, not_converged = nau_nmu._published_cell("mul", "NMU")["mean"], nau_nmu._published_cell("add", "NAU")["mean"]
+    assert converged.low < converged.estimate < converged.high and round(converged.estimate) == 1_520_970
+    assert not_converged.low == not_converged.estimate == not_converged.high  # printed: 390,000; the mean of the runs is half of it
+    assert nau_nmu._published_cell("mul", "Gated NAU/NMU")["success"].n == 100
 
 
 def _simple(arm="code", scale=1.0, seeds=20):

@@ -6,11 +6,14 @@ as its first layer, the second layer of ReLU and ReLU6 has no activation, and th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nalm.experiments import Arm
 from nalm.models import Layer, Stack
-from nalm.training import Adam, Discretisation, Recipe
+from nalm.tasks import SubsetArithmeticTask
+from nalm.training import Adam, Discretisation, Recipe, Run
 
-__all__ = ["THRESHOLDS", "arms"]
+__all__ = ["THRESHOLDS", "arms", "subset_runs"]
 
 THRESHOLDS = {
     "add": 1.47861742e-5,
@@ -60,3 +63,32 @@ def arms(hidden: int = 2, iterations: int = 5_000_000, stream: str = "own") -> d
         "ReLU": Arm(model=Stack.of("ReLU", hidden, "Linear", 1), recipe=plain),
         "ReLU6": Arm(model=Stack.of("ReLU6", hidden, "Linear", 1), recipe=plain),
     }
+
+
+def subset_runs(models: Sequence[str], operations: Sequence[str], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
+    """One run for each operation, model and seed, on the default task (Table 3); labelled ``model`` and ``operation``.
+
+    Args:
+        models: names in :func:`arms`.
+        operations: names in :data:`THRESHOLDS`.
+        seeds: seeds 0 to ``seeds`` - 1.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [(run.labels, run.task.inputs, run.threshold) for run in subset_runs(["NAU"], ["add"], seeds=1)]
+    [({'model': 'NAU', 'operation': 'add'}, 100, 1.47861742e-05)]
+    """
+    all_arms = arms(iterations=iterations, stream=stream)
+    return [
+        Run(
+            task=SubsetArithmeticTask(operation=operation),
+            model=all_arms[model].model,
+            recipe=all_arms[model].recipe,
+            seed=seed,
+            threshold=THRESHOLDS[operation],
+            labels={"model": model, "operation": operation},
+        )
+        for operation in operations
+        for model in models
+        for seed in range(seeds)
+    ]

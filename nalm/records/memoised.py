@@ -19,7 +19,7 @@ from nalm.records.store import Store
 from nalm.records.workers import Team, checkpoint_of, cores, train_ensembles
 from nalm.training import Log, Run, check_device
 
-__all__ = ["ensembles_of", "run_all"]
+__all__ = ["ensembles_of", "recorded", "run_all"]
 
 LARGEST_ENSEMBLE = 256
 """Rows are recorded after each ensemble; more runs at once are hardly faster on a CPU."""
@@ -77,7 +77,7 @@ def run_all(
     if executor is None and not scheduler:
         check_device(device)  # elsewhere, the workers check it
     store = Store(results_folder(results), experiment)
-    sources = [store] if store.rows_file.parent.parent == PUBLISHED else [Store(PUBLISHED, experiment), store]
+    sources = _sources(store)
     known = _known(sources)
     missing = sum(run.key not in known for run in runs)
     if missing:
@@ -88,6 +88,35 @@ def run_all(
             _train([ensemble for ensemble in ensembles if ensemble], store, device, progress, len(runs), team)
         known = _known(sources)
     return pd.DataFrame([known[run.key] | run.labels for run in runs]).infer_objects()
+
+
+def recorded(runs: Sequence[Run], experiment: str, results: str = "") -> pd.DataFrame:
+    """The rows of those of some runs that are recorded, in their order; trains nothing.
+
+    For experiments of which one machine trains a part at a time: what is not recorded yet can be shown as not run.
+
+    Args:
+        runs: what is asked for.
+        experiment: as for :func:`run_all`.
+        results: likewise.
+
+    Returns:
+        Rows as those of :func:`run_all`; none, without columns, if nothing is recorded.
+
+    Raises:
+        ValueError: an empty selection, equal runs, or a damaged results file.
+
+    >>> from nalm.experiments import runs_of
+    >>> from nalm.papers import nau_nmu
+    >>> from nalm.tasks import SubsetArithmeticTask
+    >>> runs = runs_of({"NMU": nau_nmu.arms()["NMU"]}, [SubsetArithmeticTask(operation="mul")], seeds=2)
+    >>> len(recorded(runs, "demo/nothing"))
+    0
+    """
+    runs = list(runs)
+    _check(runs)
+    known = _known(_sources(Store(results_folder(results), experiment)))
+    return pd.DataFrame([known[run.key] | run.labels for run in runs if run.key in known]).infer_objects()
 
 
 def _train(ensembles: list[list[Run]], store: Store, device: str, progress: bool, asked: int, team: Team | None) -> None:
@@ -119,6 +148,11 @@ def _check(runs: list[Run]) -> None:
     if len(set(keys)) < len(keys):
         twice = next(run for run in runs if keys.count(run.key) > 1)
         raise ValueError(f"The same run was asked for twice: seed {twice.seed} of {twice.labels or twice.task.label()}.")
+
+
+def _sources(store: Store) -> list[Store]:
+    """Where rows are read: the book's results and, if it is another one, the store."""
+    return [store] if store.rows_file.parent.parent == PUBLISHED else [Store(PUBLISHED, store.experiment), store]
 
 
 def _known(sources: list[Store]) -> dict[str, dict[str, Any]]:
