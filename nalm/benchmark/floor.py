@@ -28,7 +28,7 @@ class Needs:
         exponentials: of the outputs.
         cosines: likewise.
         sines: the derivatives of the cosines.
-        multiply_adds: of the matrix products: targets, outputs, gradients.
+        multiply_adds: of the matrix products: outputs, gradients.
     """
 
     random_numbers: int
@@ -54,7 +54,7 @@ def needs(run: Run) -> Needs:
     if _is_real_npu(run):
         # Two matrix products forward, of logarithms and of phases, and one for the gradient of each.
         return Needs(drawn, inputs * batch, batch, batch, batch, 4 * inputs * batch)
-    return Needs(drawn, multiply_adds=(2 + 2 * _hidden(run)) * inputs * batch)  # two operands of the target; forward and gradient
+    return Needs(drawn, multiply_adds=2 * _hidden(run) * inputs * batch)  # forward and gradient
 
 
 def drawing(runs: Sequence[Run]) -> Callable[[Tensor], Tensor]:
@@ -82,15 +82,15 @@ def floor(runs: Sequence[Run]) -> Callable[[Tensor], Tensor]:
 
         return real_npu
     hidden = _hidden(run)
-    weight = torch.rand(number, 2 + hidden, inputs)  # two rows for the operands of the target
+    weight = torch.rand(number, hidden, inputs)
 
     def own(iteration: Tensor) -> Tensor:
         x = uniforms(seeds, iteration, inputs, batch)
-        return torch.bmm(torch.bmm(weight, x)[:, 2:], x.mT)
+        return torch.bmm(torch.bmm(weight, x), x.mT)
 
     def common(iteration: Tensor) -> Tensor:
         x = uniforms(seeds, iteration, inputs, batch)[0]
-        return torch.mm(torch.mm(weight.flatten(0, 1), x)[2 * number :], x.mT)
+        return torch.mm(torch.mm(weight.flatten(0, 1), x), x.mT)
 
     return own if run.recipe.stream == "own" else common
 

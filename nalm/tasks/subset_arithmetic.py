@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+import torch
 from pydantic import Field, PositiveInt
+from torch import Tensor
 
 from nalm.tasks.arithmetic import OperandTask
+from nalm.tasks.operations import OPERATIONS
 from nalm.tasks.ranges import Range, Uniform
+from nalm.tasks.task import Tensors
 
 __all__ = ["SubsetArithmeticTask", "TenParameterTask"]
 
@@ -48,7 +52,26 @@ class SubsetArithmeticTask(OperandTask):
         subset = int(self.subset_ratio * self.inputs)
         return subset, int(self.overlap_ratio * subset)
 
-    def operands(self, seed: int) -> np.ndarray:
+    def structure(self) -> tuple:
+        return *super().structure(), *self.sizes()
+
+    def constants(self, seed: int) -> Tensors:
+        return self.interpolation.numbers(self.inputs) | {"offset": torch.tensor(self.offset(seed))}
+
+    def batch(self, noise: Tensor, constants: Tensors, shared: Tensors) -> tuple[Tensor, Tensor]:
+        x = self.interpolation.transform(noise, constants)
+        subset, overlap = self.sizes()
+        # Two slices are summed. A product with the operands would cost as much again as a first layer of two outputs.
+        used = x[constants["offset"] + torch.arange(2 * subset - overlap, device=x.device)]
+        a, b = used[:subset].sum(0), used[subset - overlap :].sum(0)
+        return x.mT, OPERATIONS[self.operation](a, b).unsqueeze(-1)
+
+    def offset(self, seed: int) -> int:
+        """Where the first subset of the run with this seed begins.
+
+        Raises:
+            ValueError: subsets that are empty or need more inputs than there are.
+        """
         subset, overlap = self.sizes()
         used = 2 * subset - overlap
         if subset < 1 or used > self.inputs:
@@ -56,11 +79,10 @@ class SubsetArithmeticTask(OperandTask):
                 f"Two subsets of {subset} inputs that share {overlap} need 1 to {self.inputs} inputs, but use {used}: "
                 "choose another subset_ratio or overlap_ratio."
             )
-        offset = np.random.RandomState(seed).randint(0, self.inputs - used + 1)
-        return self._operands_at(offset)
+        return int(np.random.RandomState(seed).randint(0, self.inputs - used + 1))
 
-    def _operands_at(self, offset: int) -> np.ndarray:
-        subset, overlap = self.sizes()
+    def operands(self, seed: int) -> np.ndarray:
+        offset, (subset, overlap) = self.offset(seed), self.sizes()
         operands = np.zeros((2, self.inputs))
         operands[0, offset : offset + subset] = 1.0
         operands[1, offset + subset - overlap : offset + 2 * subset - overlap] = 1.0

@@ -44,8 +44,10 @@ def test_evaluation_inputs_are_the_same_for_all_seeds(task):
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_targets_are_the_operation_on_the_operands(operation):
-    task = SingleModuleTask.on("U[1,2)", operation=operation, inputs=10)
+@pytest.mark.parametrize("kind", [SingleModuleTask, SubsetArithmeticTask])
+def test_targets_are_the_operation_on_the_operands(kind, operation):
+    ranges = {"interpolation": Uniform(low=1.0, high=2.0), "extrapolation": Uniform(low=2.0, high=6.0)}
+    task = kind(operation=operation, inputs=10, **ranges)
     operands = task.operands(5)
     for examples in task.evaluation(5).values():
         a, b = operands @ examples.inputs.double().numpy().T
@@ -98,6 +100,8 @@ def test_subsets_are_adjacent_and_share_the_overlap(seed, inputs, subset_ratio, 
     assert a.sum() == b.sum() == subset and (a * b).sum() == overlap
     used = np.flatnonzero(a + b)
     assert len(used) == 2 * subset - overlap == used[-1] - used[0] + 1
+    x, target = task.batch(torch.rand(inputs, 3), task.constants(seed), {})
+    np.testing.assert_allclose(target[:, 0], (x.numpy() @ a) * (x.numpy() @ b), rtol=1e-4)
 
 
 def test_the_default_subsets_of_the_paper():
