@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from nalm.units import init as initial
 from nalm.units.checks import boolean, number, one_of
-from nalm.units.functional import clamp_, distance_to_binary, nac_weight, weighted_sum
+from nalm.units.functional import UNROLLED_SIZE, clamp_, distance_to_binary, exp_log, nac_weight, weighted_sum
 from nalm.units.unit import Unit
 
 NACInit = Literal["nac", "glorot", "uniform"]
@@ -259,17 +259,24 @@ class NALU(Unit):
     def gate(self, x: Tensor) -> Tensor:
         """The gate ``(..., out_features)`` in [0, 1] for the input ``x``: 1 adds, 0 multiplies."""
         logit = weighted_sum(x, self.gate_weight)
-        return _examples_last(torch.sigmoid, logit if self.gate_bias is None else logit + self.gate_bias)
+        return self._elementwise(torch.sigmoid, logit if self.gate_bias is None else logit + self.gate_bias)
 
     def multiply(self, x: Tensor, weight: Tensor) -> Tensor:
         """The multiplicative path."""
-        return _powers(x, weight, self.eps)
+        return _powers(x, weight, self.eps) if self._is_wide() else exp_log(x, weight, self.eps)
 
     def forward(self, x: Tensor) -> Tensor:
         self.check_input(x)
         weights = self.effective_weights()
         paths = weighted_sum(x, weights[0]), self.multiply(x, weights[-1])
-        return _examples_last(lambda gate, added, multiplied: gate * added + (1 - gate) * multiplied, self.gate(x), *paths)
+        return self._elementwise(lambda gate, added, multiplied: gate * added + (1 - gate) * multiplied, self.gate(x), *paths)
+
+    def _is_wide(self) -> bool:
+        """Whether it pays to compute with examples last: of one output, or where :func:`weighted_sum` takes no matrix product, they are so already."""
+        return self.out_features > 1 and self.in_features * self.out_features > UNROLLED_SIZE
+
+    def _elementwise(self, function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
+        return _examples_last(function, *tensors) if self._is_wide() else function(*tensors)
 
 
 def _powers(x: Tensor, weight: Tensor, eps: float) -> Tensor:
