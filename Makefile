@@ -74,7 +74,7 @@ test-notebooks: $(READY)
 	$(PYTEST) book tests/book/test_outputs.py
 
 test-reruns: $(READY)
-	$(PYTEST) tests/book/test_reruns.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py
+	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py
 
 test-book: $(READY)
 	$(PYTEST) tests/book/test_pages.py tests/book/test_readme.py

@@ -19,7 +19,7 @@ from nalm.records.store import Store
 from nalm.records.workers import Team, checkpoint_of, cores, train_ensembles
 from nalm.training import Log, Run, check_device
 
-__all__ = ["ensembles_of", "recorded", "run_all"]
+__all__ = ["ensembles_of", "run_all"]
 
 LARGEST_ENSEMBLE = 256
 """Rows are recorded after each ensemble; more runs at once are hardly faster on a CPU."""
@@ -36,6 +36,7 @@ def run_all(
     progress: bool = True,
     executor: Executor | None = None,
     scheduler: str = "",
+    train: bool = True,
 ) -> pd.DataFrame:
     """The rows of runs, in their order; trains and records those that are not recorded yet.
 
@@ -48,13 +49,14 @@ def run_all(
         executor: trains all missing runs instead of this process and its own worker processes. What it is given and returns is pickled if it has
             processes; an executor of threads gains nothing, as the ensembles of a process take turns.
         scheduler: the address of a Dask scheduler, ``"tcp://host:8786"``, whose workers train all missing runs.
+        train: if false, nothing is trained and missing runs have no row; for experiments that are recorded a part at a time.
 
     Returns:
         A row per run with the columns :data:`nalm.records.store.COLUMNS`, the runs' labels and one column per further evaluation set.
 
     Raises:
-        ValueError: an empty selection, equal runs, a device that is not there, a scheduler that does not answer, or a damaged results file.
-            Nothing is trained then.
+        ValueError: an empty selection, equal runs, a device that is not there, a scheduler that does not answer, a damaged results file, or
+            nothing recorded where nothing may be trained. Nothing is trained then.
         RuntimeError: a worker that died, or that runs other code than this process. What others have finished is recorded.
         OSError: a folder that cannot be written to, or a full disk. What is recorded stays, and the same command goes on from there.
 
@@ -80,43 +82,16 @@ def run_all(
     sources = _sources(store)
     known = _known(sources)
     missing = sum(run.key not in known for run in runs)
-    if missing:
+    if missing and train:
         store.make_room(missing)
         with _team(executor, scheduler) as (team, places):
             # Grouped before the recorded runs are taken out, so that an interrupted sweep finds its ensembles and their checkpoints again.
             ensembles = [[run for run in ensemble if run.key not in known] for ensemble in ensembles_of(runs, places)]
             _train([ensemble for ensemble in ensembles if ensemble], store, device, progress, len(runs), team)
         known = _known(sources)
-    return pd.DataFrame([known[run.key] | run.labels for run in runs]).infer_objects()
-
-
-def recorded(runs: Sequence[Run], experiment: str, results: str = "") -> pd.DataFrame:
-    """The rows of those of some runs that are recorded, in their order; trains nothing.
-
-    For experiments of which one machine trains a part at a time: what is not recorded yet can be shown as not run.
-
-    Args:
-        runs: what is asked for.
-        experiment: as for :func:`run_all`.
-        results: likewise.
-
-    Returns:
-        Rows as those of :func:`run_all`; none, without columns, if nothing is recorded.
-
-    Raises:
-        ValueError: an empty selection, equal runs, or a damaged results file.
-
-    >>> from nalm.experiments import runs_of
-    >>> from nalm.papers import nau_nmu
-    >>> from nalm.tasks import SubsetArithmeticTask
-    >>> runs = runs_of({"NMU": nau_nmu.arms()["NMU"]}, [SubsetArithmeticTask(operation="mul")], seeds=2)
-    >>> len(recorded(runs, "demo/nothing"))
-    0
-    """
-    runs = list(runs)
-    _check(runs)
-    known = _known(_sources(Store(results_folder(results), experiment)))
-    return pd.DataFrame([known[run.key] | run.labels for run in runs if run.key in known]).infer_objects()
+    if missing == len(runs) and not train:
+        raise ValueError(f"None of the {len(runs):,} runs asked for is recorded; with train=True they are trained.")
+    return pd.DataFrame([known[run.key] | run.labels for run in runs if train or run.key in known]).infer_objects()
 
 
 def _train(ensembles: list[list[Run]], store: Store, device: str, progress: bool, asked: int, team: Team | None) -> None:

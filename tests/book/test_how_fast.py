@@ -1,4 +1,4 @@
-"""The chapter on speed measures this machine when asked to, and otherwise shows the recorded measurement; it refuses what makes no sense.
+"""The chapter on speed measures this machine when asked to, and otherwise shows the recorded measurement.
 
 It records no rows, so it is none of the experiments of test_reruns.py.
 """
@@ -8,8 +8,6 @@ from typing import Any
 
 import nbformat
 import papermill
-import pytest
-from papermill.exceptions import PapermillExecutionError
 
 from nalm.benchmark import MEASURES, SCALING, Measurement
 
@@ -43,12 +41,3 @@ def test_measures_this_machine(tmp_path: Path) -> None:
 def test_every_parameter_has_a_type_and_a_comment() -> None:
     for name, parameter in papermill.inspect_notebook(CHAPTER).items():
         assert parameter["inferred_type_name"] != "None" and parameter["help"].strip(), name
-
-
-@pytest.mark.parametrize(("name", "value"), [("runs", 0), ("share", 0), ("share", "all"), ("processes", -1), ("seeds", 3)], ids=str)
-def test_nonsense_is_refused(tmp_path: Path, name: str, value: Any) -> None:
-    with pytest.raises(PapermillExecutionError) as caught:
-        rerun(tmp_path, **{name: value})
-    assert caught.value.ename in ("ValueError", "TypeError")
-    assert name in caught.value.evalue and "\n" not in caught.value.evalue.strip()
-    assert not (tmp_path / "measurement.json").exists()

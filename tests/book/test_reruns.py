@@ -1,7 +1,6 @@
-"""A chapter runs with other parameters, from any folder, into any store, and refuses those that make no sense."""
+"""A chapter runs with other parameters, from any folder, into any store."""
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,6 @@ import nbformat
 import pandas as pd
 import papermill
 import pytest
-from jupyter_client.manager import KernelManager, start_new_kernel
-from nbclient import NotebookClient
-from papermill.iorw import load_notebook_node
-from papermill.parameterize import parameterize_notebook
 
 BOOK = Path(__file__).parents[2] / "book"
 
@@ -72,44 +67,3 @@ def test_every_parameter_has_a_type_and_a_comment(chapter: Path) -> None:
     for name, parameter in papermill.inspect_notebook(chapter).items():
         assert parameter["inferred_type_name"] != "None", f"{name} has no type"
         assert parameter["help"].strip(), f"{name} has no comment"
-
-
-NONSENSE = [("seeds", 0), ("seeds", "three"), ("iterations", -1), ("sedes", 3)]
-
-
-@pytest.fixture(scope="module")
-def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
-    """One kernel for all refusals, as most of their time would go into starting another and importing the library again."""
-    manager, client = start_new_kernel(startup_timeout=120, kernel_name="python3", cwd=str(tmp_path_factory.mktemp("kernel")))
-    client.stop_channels()
-    yield manager
-    manager.shutdown_kernel()
-
-
-def refused(chapter: Path, kernel: KernelManager, store: Path, attempts: list[dict[str, Any]]) -> list[nbformat.NotebookNode]:
-    """The errors of a chapter's first cells, up to the one that checks parameters, for several sets of parameters; names are forgotten in between."""
-    notebook, cells, checks = load_notebook_node(str(chapter)), [], []
-    notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    for cell in notebook.cells:
-        cell.outputs = []  # pictures, which would be copied for each attempt
-    for parameters in attempts:
-        given = parameterize_notebook(notebook, parameters | {"results": str(store)})
-        code = [nbformat.v4.new_code_cell(cell.source) for cell in given.cells]
-        until = next(number for number, cell in enumerate(code) if "check(" in cell.source)
-        cells += [nbformat.v4.new_code_cell("%reset -f"), *code[: until + 1]]
-        checks.append(len(cells) - 1)
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    NotebookClient(notebook, km=kernel, timeout=300, allow_errors=True).execute()
-    assert all(output.output_type != "error" for number, cell in enumerate(cells) if number not in checks for output in cell.outputs)
-    return [[output for output in cells[number].outputs if output.output_type == "error"] for number in checks]
-
-
-def test_nonsense_is_refused(experiment: Path, kernel: KernelManager, tmp_path: Path) -> None:
-    usual = tiny(experiment)
-    *errors, none = refused(experiment, kernel, tmp_path / "store", [usual | {name: value} for name, value in NONSENSE] + [usual])
-    assert not none, "even good parameters are refused"
-    for (name, value), (error, *_) in zip(NONSENSE, errors, strict=True):
-        assert error.ename in ("ValueError", "TypeError"), f"{name} = {value}"
-        assert name in error.evalue, "the sentence does not say which parameter is wrong"
-        assert "\n" not in error.evalue.strip(), "the refusal is more than a sentence"
-    assert not list((tmp_path / "store").rglob("*.csv")), "something was trained before the refusal"

@@ -1,4 +1,4 @@
-"""The chapter that trains rows again does so with a fresh sample, writes its receipt, and refuses what makes no sense.
+"""The chapter that trains rows again does so with a fresh sample and writes its receipt.
 
 It records no rows, so it is none of the experiments of test_reruns.py. Its committed outputs name the rows that were drawn when it was last run;
 sanitize.cfg takes the names of confirmed rows out of the comparison, not those of refused ones.
@@ -11,8 +11,6 @@ from typing import Any
 
 import nbformat
 import papermill
-import pytest
-from papermill.exceptions import PapermillExecutionError
 
 BOOK = Path(__file__).parents[2] / "book"
 CHAPTER = BOOK / "beyond" / "verify.ipynb"
@@ -48,16 +46,3 @@ def test_a_fresh_sample_is_confirmed(tmp_path: Path) -> None:
 def test_every_parameter_has_a_type_and_a_comment() -> None:
     for name, parameter in papermill.inspect_notebook(CHAPTER).items():
         assert parameter["inferred_type_name"] != "None" and parameter["help"].strip(), name
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("rows", 0), ("rows", "two"), ("experiment", "division/none"), ("iterations", 0), ("seconds", 0), ("sample", -2), ("device", "cuda:99"), ("seeds", 3)],
-    ids=lambda value: str(value),
-)
-def test_nonsense_is_refused(tmp_path: Path, name: str, value: Any) -> None:
-    with pytest.raises(PapermillExecutionError) as caught:
-        rerun(tmp_path, **{name: value})
-    assert caught.value.ename in ("ValueError", "TypeError")
-    assert name in caught.value.evalue.lower() and "\n" not in caught.value.evalue.strip()
-    assert not (tmp_path / "receipt.json").exists()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nalm.models import Stack
-from nalm.records import Store, cost, memoised, recorded, run_all
+from nalm.records import Store, cost, memoised, run_all
 from nalm.records import folders
 from nalm.records.workers import checkpoint_of
 from nalm.tasks import SingleModuleTask
@@ -57,13 +57,17 @@ def test_nothing_is_trained_twice(tmp_path, trained):
 
 
 def test_what_is_recorded_is_read_without_training(tmp_path, trained):
-    assert recorded(runs(range(2)), EXPERIMENT, str(tmp_path)).empty
+    def read(seeds):
+        return run_all(runs(seeds), EXPERIMENT, results=str(tmp_path), train=False)
+
+    with pytest.raises(ValueError, match="None of the 2 runs asked for is recorded"):
+        read(range(2))
+    assert not list(tmp_path.rglob("*.csv"))
     rows = ask(runs([0, 2]), tmp_path)
-    assert len(trained) == 2
-    assert recorded(runs([2, 1, 0]), EXPERIMENT, str(tmp_path)).equals(rows.iloc[::-1].reset_index(drop=True))
+    assert read([2, 1, 0]).equals(rows.iloc[::-1].reset_index(drop=True))
     assert len(trained) == 2
     with pytest.raises(ValueError, match="asked for twice"):
-        recorded(runs([0, 0]), EXPERIMENT, str(tmp_path))
+        read([0, 0])
 
 
 def test_rows_hold_what_they_promise(tmp_path):
