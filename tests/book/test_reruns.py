@@ -7,7 +7,6 @@ from typing import Any
 import nbformat
 import pandas as pd
 import papermill
-import pytest
 
 BOOK = Path(__file__).parents[2] / "book"
 
