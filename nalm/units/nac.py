@@ -263,20 +263,20 @@ class NALU(Unit):
 
     def multiply(self, x: Tensor, weight: Tensor) -> Tensor:
         """The multiplicative path."""
-        return _powers(x, weight, self.eps) if self._is_wide() else exp_log(x, weight, self.eps)
+        return _powers(x, weight, self.eps) if self._examples_are_more() else exp_log(x, weight, self.eps)
 
     def forward(self, x: Tensor) -> Tensor:
         self.check_input(x)
         weights = self.effective_weights()
-        paths = weighted_sum(x, weights[0]), self.multiply(x, weights[-1])
-        return self._elementwise(lambda gate, added, multiplied: gate * added + (1 - gate) * multiplied, self.gate(x), *paths)
+        parts = self.gate(x), weighted_sum(x, weights[0]), self.multiply(x, weights[-1])
+        return self._elementwise(lambda gate, added, multiplied: gate * added + (1 - gate) * multiplied, *parts)
 
-    def _is_wide(self) -> bool:
-        """Whether it pays to compute with examples last: of one output, or where :func:`weighted_sum` takes no matrix product, they are so already."""
-        return self.out_features > 1 and self.in_features * self.out_features > UNROLLED_SIZE
+    def _examples_are_more(self) -> bool:
+        """Whether it pays to compute with examples last: with few outputs of many inputs. Of one output, or few inputs, they are last already."""
+        return 1 < self.out_features < 16 and self.in_features * self.out_features > UNROLLED_SIZE
 
     def _elementwise(self, function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
-        return _examples_last(function, *tensors) if self._is_wide() else function(*tensors)
+        return _examples_last(function, *tensors) if self._examples_are_more() else function(*tensors)
 
 
 def _powers(x: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -288,8 +288,8 @@ def _powers(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 def _examples_last(function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
     """An elementwise function of tensors ``(..., out)``, computed as ``(out, ...)``.
 
-    There are many examples and few outputs; a compiler that takes the last dimension for its vectors does little with one of two entries. Compiled
-    for a hundred runs of two outputs, the NALU's gradients take half the time.
+    A compiler that takes the last dimension for its vectors does little with one of two outputs. Compiled for a hundred runs of 100 inputs and two
+    outputs, an update of the NALU takes half the time.
     """
     if tensors[0].dim() == 1:
         return function(*tensors)
