@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from .cases import SEVERAL_OUTPUTS
-from nalm.units import NMU, NRU, RealNPU
+from nalm.units import NALU, NMU, NRU, NACMul, RealNPU
 from nalm.units.functional import product
 
 f64 = torch.float64
@@ -139,3 +139,23 @@ class Penalty(torch.nn.Module):
 
     def forward(self) -> Tensor:
         return self.unit.penalty()
+
+
+@pytest.mark.parametrize("unit", [NALU(40, 3), NALU(40, 3, shared=False), NALU(40, 3, gate_bias=True), NALU(40, 1), NACMul(40, 3)], ids=str)
+@pytest.mark.parametrize("batch", [(), (5,), (2, 5)])
+def test_many_inputs_and_few_outputs(unit, batch):
+    """Computed with examples last: the same outputs and gradients as one by one."""
+    unit, x = unit.double(), torch.rand(*batch, 40, dtype=f64) + 1
+    one_by_one = torch.stack([unit(row) for row in x.reshape(-1, 40)]).reshape(*batch, unit.out_features)
+    together = unit(x)
+    torch.testing.assert_close(together, one_by_one, rtol=1e-12, atol=0)
+    towards = torch.rand_like(together)
+    expected, found = (torch.autograd.grad((y * towards).sum(), list(unit.parameters())) for y in (one_by_one, together))
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_nalu_of_many_inputs_is_equation_3():
+    unit, x = NALU(40, 3, gate_bias=True).double(), torch.rand(7, 40, dtype=f64) + 1
+    W = unit.weight_tanh.tanh() * unit.weight_sigmoid.sigmoid()
+    g = (x @ unit.gate_weight.T + unit.gate_bias).sigmoid()
+    torch.testing.assert_close(unit(x), g * (x @ W.T) + (1 - g) * ((x + 1e-7).log() @ W.T).exp())
