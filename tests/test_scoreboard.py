@@ -9,7 +9,7 @@ import pytest
 from nalm import published, scoreboard
 from nalm.measures import Interval
 from nalm.records.store import COLUMNS, Store
-from nalm.scoreboard import Comparison, division, nau_nmu
+from nalm.scoreboard import Comparison, division, subset_arithmetic
 from nalm.scoreboard.__main__ import main
 from nalm.scoreboard.board import JUDGES
 from nalm.scoreboard.rules import Judge
@@ -176,9 +176,9 @@ def test_nau_nmu_table_1_differs_if_twice_as_slow(book):
 
 def _subsets(solved=None, seeds=100):
     """Runs of Table 2 whose rates, medians and means are the published ones; their sparsity errors are not."""
-    for operation, models in nau_nmu.TABLE_2.items():
+    for operation, models in subset_arithmetic.TABLE_2.items():
         for model in models:
-            theirs = nau_nmu._published_cell(operation, model)
+            theirs = subset_arithmetic.published_cell(operation, model)
             count = (solved or {}).get((operation, model), round(100 * theirs["success"].estimate))
             middle, mean = theirs["median"].estimate, theirs["mean"].estimate
             early = 3 * count // 4  # so many at the median, the others where the mean is right
@@ -211,10 +211,10 @@ def test_nau_nmu_table_2_waits_for_all_its_models(book):
 
 
 def test_published_means_that_are_none_are_not_compared_as_such():
-    converged, not_converged = nau_nmu._published_cell("mul", "NMU")["mean"], nau_nmu._published_cell("add", "NAU")["mean"]
+    converged, not_converged = subset_arithmetic.published_cell("mul", "NMU")["mean"], subset_arithmetic.published_cell("add", "NAU")["mean"]
     assert converged.low < converged.estimate < converged.high and round(converged.estimate) == 1_520_970
     assert not_converged.low == not_converged.estimate == not_converged.high  # printed: 390,000; the mean of the runs is half of it
-    assert nau_nmu._published_cell("mul", "Gated NAU/NMU")["success"].n == 100
+    assert subset_arithmetic.published_cell("mul", "Gated NAU/NMU")["success"].n == 100
 
 
 def _simple(arm="code", scale=1.0, seeds=20):
