@@ -173,7 +173,7 @@ def subsets(operands: np.ndarray) -> Figure:
     """The inputs as a row of cells, with the two subsets whose sums are the operands above and below it.
 
     Args:
-        operands: (2, inputs) of zeros and ones, from :meth:`nalm.tasks.SubsetArithmeticTask.operands`.
+        operands: (2, inputs) of zeros and ones, a task's ``operands(seed)``.
 
     Raises:
         ValueError: a subset that is empty or has a gap.
@@ -187,7 +187,7 @@ def subsets(operands: np.ndarray) -> Figure:
         raise ValueError("Only operands that sum one contiguous subset each can be drawn.")
     inputs, shared = operands.shape[1], np.intersect1d(*places)
     with style():
-        figure = Figure(figsize=(6.6, 1.7))
+        figure = Figure(figsize=(WIDTH, 1.7))
         axis = figure.add_axes((0.01, 0, 0.98, 1))
         axis.set(xlim=(-0.7, inputs - 0.3), ylim=(-2.8, 2.0))
         axis.set_axis_off()
@@ -195,7 +195,7 @@ def subsets(operands: np.ndarray) -> Figure:
             colours = [colour for colour, part in zip(("#0067A5", "#C04F00"), places, strict=True) if place in part]
             for half, colour in enumerate(2 * colours if len(colours) == 1 else colours):  # an input of both subsets is half and half
                 axis.add_patch(Rectangle((place - 0.5, -0.5 * half), 1, 0.5, facecolor=colour, alpha=0.45))
-            axis.add_patch(Rectangle((place - 0.5, -0.5), 1, 1, facecolor="none", edgecolor="#4C4C4C", linewidth=0.5))
+            axis.add_patch(Rectangle((place - 0.5, -0.5), 1, 1, facecolor="none", edgecolor="#4C4C4C", linewidth=0.4))
         for name, part, side, colour in zip("ab", places, (1, -1), ("#0067A5", "#C04F00"), strict=True):
             _span(axis, f"{name}: {part.size} inputs", part, 1.0 * side, 1.5 * side, colour)
         if shared.size:
