@@ -40,6 +40,8 @@ PACKAGE = Path(__file__).resolve().parents[1]
 ALWAYS = ("nalm.models.stack", "nalm.models.whole", "nalm.values", "nalm.records.row")
 FUNCTIONS = {"nalm.measures": "first_solved"}
 """Of a module that is mostly about something else, the one function that rows depend on."""
+ON_CUDA = {"nalm.training.graphed"}
+"""Not part of the code: how CUDA devices replay the same updates. No published row has passed through it."""
 
 
 def _sources() -> dict[str, str]:
@@ -93,7 +95,8 @@ def modules(run: Run) -> list[str]:
         found.add(name)
         waiting |= set(_imported(LOADED[name])) - found
     training = ("nalm.training.", trainer_of(run).__module__.rpartition(".")[0] + ".")
-    return sorted(found.union(ALWAYS, FUNCTIONS, {type(run.model).__module__}, (name for name in LOADED if name.startswith(training))))
+    trained = {name for name in LOADED if name.startswith(training)} - ON_CUDA
+    return sorted(found.union(ALWAYS, FUNCTIONS, {type(run.model).__module__}, trained))
 
 
 TURNS = ("kind", "unit", "loss", "method", "selection", "stream")

@@ -239,7 +239,7 @@ def _train(number: int, runs: list[Run], device: str, folder: Path | None, tell:
             told_at = time.monotonic()
 
     checkpoint = None if folder is None else checkpoint_of(runs, folder, lambda sentence: tell((number, sentence)))
-    log = trainer_of(runs[0])(runs, device).train(progress, checkpoint)
+    log = trainer_of(runs[0], device)(runs, device).train(progress, checkpoint)
     return log, provenance(runs, log) | {"code": code_on_disk(runs[0])}
 
 

@@ -2,6 +2,7 @@
 
 from nalm.training.checkpoint import Checkpoint
 from nalm.training.ensemble import Ensemble, check_device, worth_compiling
+from nalm.training.graphed import GraphedEnsemble
 from nalm.training.log import Log
 from nalm.training.optimisers import LBFGS, SGD, Adam, RMSProp
 from nalm.training.penalties import L1, ActivationPenalty, Discretisation, Norms
@@ -17,6 +18,7 @@ __all__ = [
     "Checkpoint",
     "Discretisation",
     "Ensemble",
+    "GraphedEnsemble",
     "Log",
     "Norms",
     "RMSProp",

@@ -1,0 +1,87 @@
+"""The ensemble on a CUDA device: one update as a CUDA graph, replayed.
+
+An update of small models is dozens of kernels that are over before Python has launched the next one. A CUDA graph launches all of them at once; it is
+recorded with the memory it reads and writes, so parameters, state and the number of the iteration stay where they are, and an update ends by writing
+the next ones there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map
+
+from nalm.training.ensemble import Ensemble
+from nalm.training.run import Run
+
+__all__ = ["GraphedEnsemble"]
+
+WARM_UPS = 3
+"""Updates before recording, so that libraries are loaded and everything is compiled; as many as in PyTorch's documentation of CUDA graphs."""
+
+
+class GraphedEnsemble(Ensemble):
+    """An :class:`Ensemble` on a CUDA device, whose updates are replayed from a CUDA graph. It takes the same runs and returns the same log.
+
+    Where a task draws on the host, each update is launched as on a CPU. The updates of one call are not joined (``together``), as a replay costs next
+    to nothing.
+
+    Args:
+        runs: runs whose ``structure()`` is equal.
+        device: ``"cuda"``, ``"cuda:1"``, ...
+        compiled: compile updates and evaluations; ``None``: if :func:`worth_compiling`.
+
+    Raises:
+        ValueError: as :class:`Ensemble`.
+
+    >>> from nalm.models import Stack
+    >>> from nalm.tasks import SingleModuleTask
+    >>> from nalm.training import Adam, Recipe
+    >>> recipe = Recipe(iterations=300, optimiser=Adam(lr=1e-2))
+    >>> runs = [Run(task=SingleModuleTask.on("U[1,2)", operation="mul"), model=Stack.of("NMU", 1), recipe=recipe, seed=0)]
+    >>> if torch.cuda.is_available():
+    ...     log = GraphedEnsemble(runs).train()
+    """
+
+    def __init__(self, runs: Sequence[Run], device: str = "cuda", compiled: bool | None = None) -> None:
+        super().__init__(runs, device, compiled, together=1)
+        self._number = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._fixed = self.update.constants, self.update.numbers
+        self._kept = tree_map(torch.clone, (self.parameters, self.state))
+        self._replay: Callable[[], None] | None = None
+
+    def _advance(self, first: int, last: int) -> None:
+        if first == last or self.update.host_draw(first) is not None:
+            return super()._advance(first, last)
+        if self._replay is None:
+            self._replay = captured(self._update_in_place, self.device)
+        self._keep((self.parameters, self.state))
+        self._number.fill_(first)
+        for _ in range(first, last):
+            self._replay()
+        self.parameters, self.state = tree_map(torch.clone, self._kept)
+
+    @torch.no_grad()
+    def _update_in_place(self) -> None:
+        self._keep(self._update(*self._kept, self._number, None, *self._fixed))
+        self._number.add_(1)
+
+    def _keep(self, values: tuple) -> None:
+        for kept, value in zip(tree_leaves(self._kept), tree_leaves(values), strict=True):
+            kept.copy_(value)
+
+
+def captured(function: Callable[[], None], device: torch.device) -> Callable[[], None]:
+    """The work that ``function`` gives to a CUDA device, recorded; each call does it again, on the same memory."""
+    with torch.cuda.device(device):
+        beside = torch.cuda.Stream()
+        beside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(beside):
+            for _ in range(WARM_UPS):
+                function()
+        torch.cuda.current_stream().wait_stream(beside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            function()
+    return graph.replay

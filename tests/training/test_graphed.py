@@ -1,0 +1,147 @@
+"""What is replayed on CUDA devices is what is trained: on one where there is one, and with a stand-in for CUDA graphs everywhere."""
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+from nalm.experiments import runs_of
+from nalm.models import DigitSequence, Layer, Stack
+from nalm.papers import division, nau_nmu, npu
+from nalm.tasks import DigitSequenceTask, LargeScaleTask, SingleModuleTask, SubsetArithmeticTask
+from nalm.training import L1, Adam, Checkpoint, Discretisation, Ensemble, GraphedEnsemble, Recipe, Run, graphed
+
+
+class Tape(TorchDispatchMode):
+    """Records tensor operations with the memory they read and write, as a CUDA graph does; Python does not run again when it is played."""
+
+    def __init__(self):
+        super().__init__()
+        self.operations = []
+
+    def __torch_dispatch__(self, operation, types, arguments=(), options=None):
+        result = operation(*arguments, **(options or {}))
+        self.operations.append((operation, arguments, options or {}, result))
+        return result
+
+    @torch.no_grad()
+    def play(self):
+        for operation, arguments, options, recorded in self.operations:
+            for old, new in zip(tree_leaves(recorded), tree_leaves(operation(*arguments, **options)), strict=True):
+                if isinstance(old, torch.Tensor):
+                    old.copy_(new)
+
+
+def taped(function, device):
+    """Takes the place of ``graphed.captured`` where there is no CUDA device."""
+    for _ in range(graphed.WARM_UPS):
+        function()
+    with Tape() as tape:
+        function()
+    return tape.play
+
+
+DEVICES = {"stand-in": ("cpu", taped)} | ({"cuda": ("cuda", graphed.captured)} if torch.cuda.is_available() else {})
+
+
+@pytest.fixture(params=DEVICES.values(), ids=DEVICES.keys())
+def device(request, monkeypatch):
+    name, captured = request.param
+    monkeypatch.setattr(graphed, "captured", captured)
+    return name
+
+
+def run(seed, task=None, model=None, **recipe):
+    recipe = {"iterations": 47, "optimiser": Adam(lr=1e-2), "log_interval": 10} | recipe
+    task = task or SingleModuleTask.on("U[-2,2)", operation="div")
+    return Run(task=task, model=model or Stack.of("NMRU", 1), recipe=Recipe(**recipe), seed=seed)
+
+
+PENALTIES = (L1(start=1e-4, end=1e-2, every=20), Discretisation(weight=0.5, start=20, end=40))
+CASES = {
+    "own streams, penalties that grow": [run(seed, penalties=PENALTIES, clip_gradient_norm=1.0) for seed in range(3)],
+    "common stream": [run(seed, SubsetArithmeticTask(operation="mul"), Stack.of("NAU", 2, "NMU", 1), stream="common") for seed in range(3)],
+}
+
+
+def assert_same(log, expected, device):
+    # Another device sums in another order; the stand-in does the same operations.
+    tolerance = {"rtol": 0, "atol": 0} if device == "cpu" else {"rtol": 1e-3, "atol": 1e-6}
+    assert (log.iterations == expected.iterations).all()
+    for ours, theirs in [(log.errors, expected.errors), (log.weights, expected.weights)]:
+        for name in theirs:
+            np.testing.assert_allclose(ours[name], theirs[name], **tolerance)
+
+
+@pytest.mark.parametrize("runs", CASES.values(), ids=CASES.keys())
+def test_replayed_updates_are_updates(runs, device):
+    assert_same(GraphedEnsemble(runs, device).train(), Ensemble(runs).train(), device)
+
+
+def test_compiled_updates_are_replayed(device, monkeypatch):
+    runs = CASES["own streams, penalties that grow"]
+    if device == "cpu":  # the tape sees tensor operations, and compiled code is none
+        monkeypatch.setattr(graphed, "captured", lambda function, device: function)
+    assert_same(GraphedEnsemble(runs, device, compiled=True).train(), Ensemble(runs, compiled=True).train(), device)
+
+
+def test_an_interrupted_training_goes_on(device, tmp_path):
+    runs, checkpoint = CASES["common stream"], Checkpoint(tmp_path / "training.pt", every=0)
+
+    def interrupt(iterations):
+        nonlocal reached
+        reached += iterations
+        if reached > 25:
+            raise KeyboardInterrupt
+
+    reached = 0
+    with pytest.raises(KeyboardInterrupt):
+        GraphedEnsemble(runs, device).train(interrupt, checkpoint)
+    assert checkpoint.read()["iteration"] == 20
+    assert_same(GraphedEnsemble(runs, device).train(checkpoint=checkpoint), Ensemble(runs).train(), device)
+
+
+def test_warming_up_leaves_no_trace(device):
+    ensemble = GraphedEnsemble(CASES["common stream"], device)
+    ensemble.warm_up()
+    assert_same(ensemble.train(), Ensemble(CASES["common stream"]).train(), device)
+
+
+def runs_of_the_papers():
+    yield from runs_of(division.arms(2), [SingleModuleTask.on("U[-2,2)", operation="div")], seeds=1)
+    for stream in ("own", "common"):
+        yield from nau_nmu.subset_runs(nau_nmu.arms(), ["sub"], seeds=1, stream=stream)
+    yield from runs_of({name: npu.simple_arm(name) for name in npu.SIMPLE}, [npu.simple_task()], seeds=1)
+    yield from runs_of({name: npu.large_scale_arm(name, "root") for name in npu.LARGE_SCALE}, [LargeScaleTask(operation="root")], seeds=1)
+
+
+@pytest.mark.parametrize("run", list(runs_of_the_papers()), ids=lambda run: f"{type(run.task).__name__}-{run.labels['model']}-{run.recipe.stream}")
+def test_an_update_stays_on_its_device(run):
+    """Batches are drawn there from seed and iteration. On the device "meta", which has shapes and no values, an update that asked for one would fail."""
+
+    def on_device(tensor):
+        return tensor.to("meta") if isinstance(tensor, torch.Tensor) else tensor
+
+    ensemble = Ensemble([run, run.model_copy(update={"seed": 1})], compiled=False)
+    update = ensemble.update
+    update.shared, update.seeds = tree_map(on_device, update.shared), on_device(update.seeds)
+    given = ensemble.parameters, ensemble.state, torch.tensor(0), None, update.constants, update.numbers
+    given = tree_map(on_device, given)
+    with Tape() as tape:
+        result = update(*given)
+    assert all(tensor.device.type == "meta" for tensor in tree_leaves(result))
+    elsewhere = {
+        tensor.shape
+        for _, arguments, options, made in tape.operations
+        for tensor in tree_leaves((arguments, options, made))
+        if isinstance(tensor, torch.Tensor) and tensor.device.type != "meta"
+    }
+    assert elsewhere <= {torch.Size([])}  # a number that kernels are given, as any other
+
+
+def test_what_the_host_draws_is_not_recorded(device, monkeypatch):
+    monkeypatch.setattr(graphed, "captured", None)
+    task = DigitSequenceTask(operation="product", source="sklearn", test_lengths=(1,))
+    runs = [run(0, task, DigitSequence(cell=Layer(unit="NMU")), iterations=3, log_interval=2, batch_size=4)]
+    assert_same(GraphedEnsemble(runs, device).train(), Ensemble(runs).train(), device)
