@@ -7,6 +7,7 @@ from nalm.records.confirmation import Confirmation, confirm
 from nalm.records.cost import Cost, cost
 from nalm.records.folders import LOCAL, PUBLISHED, results_folder
 from nalm.records.memoised import run_all
+from nalm.records.recorded import recorded_runs
 from nalm.records.store import Store
 from nalm.records.verification import CheckedRow, Verification, experiments, verify_rows
 
@@ -24,6 +25,7 @@ __all__ = [
     "cost",
     "experiments",
     "freshness",
+    "recorded_runs",
     "results_folder",
     "run_all",
     "verify_rows",
