@@ -6,10 +6,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from nalm.dynamics.ensemble import NODEEnsemble
 from nalm.experiments import runs_of
 from nalm.models import DigitSequence, Layer, Stack
 from nalm.papers import division, nau_nmu, npu
-from nalm.tasks import DigitSequenceTask, LargeScaleTask, SingleModuleTask, SubsetArithmeticTask
+from nalm.records.trainers import trainer_of
+from nalm.tasks import DigitSequenceTask, FractionalSIRTask, LargeScaleTask, SingleModuleTask, SubsetArithmeticTask
 from nalm.training import L1, Adam, Checkpoint, Discretisation, Ensemble, GraphedEnsemble, Recipe, Run, graphed
 
 
@@ -138,6 +140,13 @@ def test_an_update_stays_on_its_device(run):
         if isinstance(tensor, torch.Tensor) and tensor.device.type != "meta"
     }
     assert elsewhere <= {torch.Size([])}  # a number that kernels are given, as any other
+
+
+def test_records_are_trained_with_it_on_cuda_devices():
+    arm = npu.fsir_arm("RealNPU", hidden=6, penalty=0.1)
+    dynamics = Run(task=FractionalSIRTask(), model=arm.model, recipe=arm.recipe, seed=0)
+    assert [trainer_of(run(0), device) for device in ("cpu", "cuda", "cuda:1")] == [Ensemble, GraphedEnsemble, GraphedEnsemble]
+    assert trainer_of(dynamics, "cuda") is NODEEnsemble
 
 
 def test_what_the_host_draws_is_not_recorded(device, monkeypatch):
