@@ -83,3 +83,13 @@ def test_recorded_runs_that_are_not_there(asked, sentence):
 def test_recorded_runs_are_those_of_the_rows():
     rows = Store(PUBLISHED, "division/losses").read()
     assert [run.key for run in recorded_runs("division/losses")] == rows["key"].tolist()
+
+
+def test_explanations_by_chance_rest_on_rows():
+    """The scoreboard calls chance what at least one sample of 25 further seeds in twenty shows, and nothing else."""
+    found = shares(Store(PUBLISHED, "division/further-seeds").read(), samples=2000)
+    items = published.load("items").query("paper == 'division'").set_index("item")
+    for line in found.itertuples():
+        explanation, explains = items.loc[line.item, ["explanation", "explains"]]
+        assert line.what in explains.split("; ")
+        assert explanation.startswith("Chance:") == (line.share >= 0.05)
