@@ -25,6 +25,10 @@ def summary(board: pd.DataFrame) -> Table:
     return Table(pd.DataFrame([*counts, _counts("all", board)]), caption="Figures and tables by verdict")
 
 
+def _plural(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
+
+
 def readme_block(board: pd.DataFrame) -> str:
     """The summary line and the table of the README, between its two markers."""
     judged = board[board["verdict"] != "not yet"]
@@ -32,8 +36,8 @@ def readme_block(board: pd.DataFrame) -> str:
     lines = [
         START,
         f"**{count['reproduced']} of the {len(board)} figures and tables are reproduced**, "
-        f"{count['differs, explained']} differ for a known reason, {count['differs']} differ, "
-        f"{count['not yet']} are not yet done.",
+        f"{_plural(count['differs, explained'], 'differs', 'differ')} for a known reason, {_plural(count['differs'], 'differs', 'differ')} without one, "
+        f"{_plural(count['not yet'], 'is', 'are')} not yet done.",
     ]
     if len(judged):
         lines += ["", "| paper | item | measured | published | here | agreeing | verdict |", "|---|---|---|---|---|---|---|"]
