@@ -103,7 +103,7 @@ def test_an_explanation_does_not_make_a_reproduced_item_differ(book, monkeypatch
     assert (line["verdict"], line["explanation"]) == ("reproduced", "")
 
 
-@pytest.mark.parametrize(("lost", "verdict"), [(2, "reproduced"), (0, "differs")])
+@pytest.mark.parametrize(("lost", "verdict"), [(2, "reproduced"), (0, "differs, explained")])
 def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lost, verdict):
     counts = {"L1 1e-09 to 1e-07": 10, "clip gate": 8, "clip weight": 15, "clip both": 15, "discretise gate": 16, "discretise both": 20,
               "constrained start": 23}  # fmt: skip
