@@ -170,7 +170,7 @@ def _by(
         while pending:
             done, _ = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
             _pass_on(team.told, hear)
-            for future in done:
+            for future in sorted(done, key=pending.__getitem__):  # a set: several may be done at once
                 number = pending.pop(future)
                 runs = ensembles[number]
                 if error := _error(future):
