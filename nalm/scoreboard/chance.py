@@ -14,6 +14,7 @@ import numpy as np
 
 from nalm import published
 from nalm.records import recorded_runs
+from nalm.scoreboard.division import MODIFIED, NEGATIVE, SMALL, UNITS
 from nalm.tasks import UNIFORM_RANGES
 from nalm.training import Run
 
@@ -22,10 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STATEMENTS", "Sample", "Statement", "further_runs", "shares"]
 
-MODIFIED, UNITS = "Real NPU (modified)", ("Real NPU (modified)", "NRU", "NMRU")
 UNIFORM = tuple(UNIFORM_RANGES)
-NEGATIVE = tuple(name for name, (trained, _) in UNIFORM_RANGES.items() if trained.high <= 0)
-SMALL = ("U[0,1e-4)", "U[0,1e-3)", "U[0,1e-2)", "U[0,0.1)", "U[0,1)")
 LARGE = ("U[-100,100)", "U[-50,50)")
 TICK = 0.75
 """Success rate above which Table 3 has a tick."""
@@ -121,7 +119,7 @@ STATEMENTS = [
         2,
         _discretising_loses_once,
     ),
-    Statement("Figure 13", "smaller ranges are solved later", {"division/small-numbers": UNITS}, SMALL, 2, _smaller_is_later),
+    Statement("Figure 13", "smaller ranges are solved later", {"division/small-numbers": tuple(UNITS)}, tuple(SMALL), 2, _smaller_is_later),
     Statement(
         "Figure 21",
         "PCC is the fastest on all ranges",
@@ -135,7 +133,7 @@ STATEMENTS = [
         "Table 3",
         "NMRU: Negative, Uniform, redundancy yes",
         {"division/redundancy": ("NMRU",)},
-        NEGATIVE,
+        tuple(NEGATIVE),
         10,
         _tick("NMRU", "redundancy=yes; Negative; Uniform", NEGATIVE),
     ),
