@@ -13,7 +13,7 @@ from nalm.models import Layer, Stack
 from nalm.tasks import SubsetArithmeticTask
 from nalm.training import Adam, Discretisation, Recipe, Run
 
-__all__ = ["THRESHOLDS", "arms", "subset_runs"]
+__all__ = ["PENALTY_FACTORS", "PENALTY_SWEEPS", "THRESHOLDS", "arms", "penalty_runs", "subset_runs"]
 
 THRESHOLDS = {
     "add": 1.47861742e-5,
@@ -28,6 +28,12 @@ THRESHOLDS = {
 Their simulation has subsets that are one input too long; :func:`nalm.thresholds.nearly_perfect_mse` takes the task's own, which makes a difference of
 some percent, and none for products.
 """
+
+PENALTY_FACTORS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)
+"""The factors λ̂ of the sparsity penalty in Figures 10 to 12."""
+
+PENALTY_SWEEPS = {"add": "NAU", "sub": "NAU", "mul": "NMU"}
+"""Operation -> the model whose λ̂ is varied on it: Figures 10, 11 and 12."""
 
 
 def arms(hidden: int = 2, iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm]:
@@ -92,3 +98,29 @@ def subset_runs(models: Sequence[str], operations: Sequence[str], seeds: int, it
         for model in models
         for seed in range(seeds)
     ]
+
+
+def penalty_runs(
+    operations: Sequence[str], factors: Sequence[float], seeds: int, iterations: int = 5_000_000, stream: str = "own"
+) -> list[Run]:
+    """One run for each operation, factor of the sparsity penalty and seed, of the model in :data:`PENALTY_SWEEPS`, else as :func:`subset_runs`.
+
+    When the penalty sets in and is in full force stays as Table 4 has it. Labelled ``factor`` as well.
+
+    Args:
+        operations: names in :data:`PENALTY_SWEEPS`.
+        factors: λ̂, zero or more.
+        seeds: seeds 0 to ``seeds`` - 1.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [(run.recipe.penalties[0].weight, run.labels) for run in penalty_runs(["mul"], [0.1], seeds=1)]
+    [(0.1, {'model': 'NMU', 'operation': 'mul', 'factor': '0.1'})]
+    """
+    usual = [run for operation in operations for run in subset_runs([PENALTY_SWEEPS[operation]], [operation], seeds, iterations, stream)]
+    return [_with_factor(run, float(factor)) for factor in factors for run in usual]
+
+
+def _with_factor(run: Run, factor: float) -> Run:
+    (penalty,) = run.recipe.penalties
+    return run.but(recipe=run.recipe.but(penalties=(penalty.but(weight=factor),)), labels=run.labels | {"factor": f"{factor:g}"})
