@@ -9,7 +9,8 @@ import pytest
 from nalm import published, scoreboard
 from nalm.measures import Interval
 from nalm.records.store import COLUMNS, Store
-from nalm.scoreboard import Comparison, division, subset_arithmetic
+from nalm.papers import nau_nmu
+from nalm.scoreboard import Comparison, division, penalty, subset_arithmetic
 from nalm.scoreboard.__main__ import main
 from nalm.scoreboard.board import JUDGES
 from nalm.scoreboard.rules import Judge
@@ -215,6 +216,39 @@ def test_published_means_that_are_none_are_not_compared_as_such():
     assert converged.low < converged.estimate < converged.high and round(converged.estimate) == 1_520_970
     assert not_converged.low == not_converged.estimate == not_converged.high  # printed: 390,000; the mean of the runs is half of it
     assert subset_arithmetic.published_cell("mul", "Gated NAU/NMU")["success"].n == 100
+
+
+def _penalties(operation, at, error=1e-5, solved=50):
+    """Runs with each factor of the penalty; ``solved`` counts those with the chosen one. With the largest there is one, which has no interval."""
+    counts = dict.fromkeys(nau_nmu.PENALTY_FACTORS, 50) | {penalty.chosen_factor(operation): solved, 100.0: 1}
+    for factor, seed in itertools.product(nau_nmu.PENALTY_FACTORS, range(50)):
+        won = seed < counts[factor]
+        yield {"operation": operation, "factor": factor, "seed": seed, "iterations": 5_000_000, "success": won, "stream": "common",
+               "solved_at": at * (1 + 0.01 * (seed % 7 - 3)) if won else None, "sparsity_error": error * (1 + seed % 3)}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("operation", "change", "differing"),
+    [
+        ("add", {"at": 20_000, "solved": 48}, ""),
+        ("add", {"at": 20_000, "solved": 40}, "success rate with the chosen factor, in Table 2; no factor succeeds more often than the chosen one"),
+        ("add", {"at": 2_000_000}, "solved at is below 1,600,000 with every factor"),
+        ("sub", {"at": 4_900}, ""),
+        ("sub", {"at": 5_100}, "solved at is below 5,000 with every factor"),
+        ("mul", {"at": 1_500_000, "error": 1e-4}, ""),
+        ("mul", {"at": 1_500_000, "error": 1e-3}, "the sparsity error is below 0.0006 with every factor"),
+    ],
+)
+def test_nau_nmu_figures_10_to_12(book, operation, change, differing):
+    _record(book, "nau-nmu/penalty", _penalties(operation, **change))
+    line = _judge(book, "nau-nmu", penalty.FIGURES[operation])
+    assert (line["runs"], line["differing"], line["verdict"]) == ("300", differing, "differs" if differing else "reproduced")
+
+
+def test_nau_nmu_figure_10_differs_if_nothing_is_solved(book):
+    _record(book, "nau-nmu/penalty", [row | {"success": False, "solved_at": None} for row in _penalties("add", at=1.0)])
+    line = _judge(book, "nau-nmu", "Figure 10")
+    assert (line["agreeing"], line["verdict"]) == ("1 of 3", "differs")
 
 
 def _simple(arm="code", scale=1.0, seeds=20):

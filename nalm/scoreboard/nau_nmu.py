@@ -12,7 +12,7 @@ from torch.func import hessian
 
 from nalm import NMU, measures, published
 from nalm.measures import Interval
-from nalm.scoreboard import subset_arithmetic
+from nalm.scoreboard import penalty, subset_arithmetic
 from nalm.scoreboard.rules import Claim, Comparison, Judge, exactly, rate, solved
 from nalm.tables import text
 
@@ -108,4 +108,5 @@ JUDGES = {
     ("nau-nmu", "Figure 5"): _figure_5,
     ("nau-nmu", "Table 1"): Judge(_ten_parameter_rows, ("model",), _nau_nmu_table_1),
     **subset_arithmetic.JUDGES,
+    **penalty.JUDGES,
 }
