@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Mapping, Sequence
 
@@ -29,8 +30,8 @@ from nalm.values import nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["UNIT_STYLES", "Figure", "bars", "by_range", "cost_curves", "courses", "curves", "distribution", "error_maps", "scatter",
-           "style", "styles_of", "unit_style", "use_style", "values_beside_published"]  # fmt: skip
+__all__ = ["UNIT_STYLES", "Figure", "bars", "by_range", "cost_curves", "courses", "curves", "distribution", "error_maps",
+           "gate_histograms", "scatter", "style", "styles_of", "unit_style", "use_style", "values_beside_published"]  # fmt: skip
 
 WIDTH = 7.0  # inches
 PIXELS_PER_INCH = 100  # on the page; pictures hold twice as many
@@ -536,6 +537,51 @@ def bars(values: Mapping[str, float], xlabel: str, limits: Sequence[str] = ()) -
         axis.set_yticks(range(len(values)), list(values))
         axis.tick_params(axis="y", length=0)
         axis.invert_yaxis()
+    return figure
+
+
+def gate_histograms(rows: pd.DataFrame, published: pd.DataFrame | None = None, row: str = "operation", column: str = "model") -> Figure:
+    """How many runs end with which mean gate, in a panel per operation and model: solved runs filled, others hollow.
+
+    The 25 bins are 1/24 wide and centred on 0, 1/24, ..., 1. `rows` has the columns gate and success; `published` has gate, success and count,
+    and is drawn as rings.
+
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"operation": "mul", "model": "NALU", "gate": [0.0, 1.0], "success": [True, False]})
+    >>> [axis.get_title() for axis in gate_histograms(rows).axes]
+    ['NALU']
+    """
+    for name in (row, column, "gate", "success"):
+        _known(name, rows.columns, "column of the rows")
+    lines, models = list(dict.fromkeys(rows[row])), list(dict.fromkeys(rows[column]))
+    width = 1 / 24
+    centres = np.arange(25) * width
+    with style():
+        figure = Figure(figsize=(WIDTH, 0.9 + 1.8 * len(lines)), layout="constrained")
+        axes = figure.subplots(len(lines), len(models), sharex=True, sharey=True, squeeze=False)
+        for axis, (line, model) in zip(axes.flat, itertools.product(lines, models)):
+            colour = unit_style(str(model))[0]
+            for success, shift, face in ((True, -width / 4, colour), (False, width / 4, "none")):
+                part = rows[(rows[row] == line) & (rows[column] == model) & (rows["success"].astype(bool) == success)]
+                counts = np.bincount(np.rint(part["gate"].dropna() / width).astype(int), minlength=25)
+                drawn = counts > 0
+                axis.bar(centres[drawn] + shift, counts[drawn], width / 2, facecolor=face, edgecolor=colour)
+                if published is not None:
+                    theirs = published[(published[row] == line) & (published[column] == model) & (published["success"].astype(bool) == success)]
+                    axis.plot(theirs["gate"] + shift, theirs["count"], "o", markersize=8, markerfacecolor="none", markeredgecolor="#4C4C4C")
+            axis.grid(axis="x", visible=False)
+            axis.set(xlim=(-0.09, 1.09), xticks=[0, 0.5, 1])
+        for axis, model in zip(axes[0], models):
+            axis.set_title(str(model))
+        for axis, line in zip(axes[:, 0], lines):
+            axis.set_ylabel(f"{line}\nruns")
+        for axis in axes[-1]:
+            axis.set_xlabel("mean gate")
+        square = dict(linestyle="none", marker="s", markersize=8, markeredgecolor="#4C4C4C")
+        handles = [Line2D([], [], label="solved", markerfacecolor="#4C4C4C", **square), Line2D([], [], label="not solved", markerfacecolor="none", **square)]
+        if published is not None:
+            handles.append(Line2D([], [], linestyle="none", label="published", marker="o", markersize=8, markerfacecolor="none", markeredgecolor="#4C4C4C"))
+        figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure
 
 

@@ -202,6 +202,27 @@ def test_a_scatter_of_runs_beside_published_ones():
         figures.scatter(points, x="counts")
 
 
+def test_gates_are_counted_in_bins_around_the_choices():
+    rows = pd.DataFrame(
+        [
+            {"operation": operation, "model": model, "gate": gate, "success": success}
+            for operation, model in itertools.product(["mul", "add"], ["NALU (shared)", "NALU (separate)"])
+            for gate, success in [(0.0, True), (0.02, True), (0.022, False), (1.0, False), (np.nan, False)]
+        ]
+    )
+    published = rows.dropna().assign(count=3).iloc[:1]
+    figure = figures.gate_histograms(rows, published)
+    assert [axis.get_title() for axis in figure.axes] == ["NALU (shared)", "NALU (separate)", "", ""]
+    heights = [[bar.get_height() for bar in axis.patches] for axis in figure.axes]
+    assert heights == [[2, 1, 1]] * 4  # solved near 0; not solved around 1/24 and at 1
+    centres = [bar.get_x() + bar.get_width() / 2 for bar in figure.axes[0].patches]
+    np.testing.assert_allclose(centres, [-1 / 96, 1 / 24 + 1 / 96, 1 + 1 / 96])
+    assert [list(line.get_ydata()) for line in figure.axes[0].lines] == [[3], []]
+    assert min(_fonts(figure)) >= 9
+    with pytest.raises(ValueError, match="no column of the rows called 'gates': did you mean 'gate'"):
+        figures.gate_histograms(rows, row="gates")
+
+
 def test_bad_input_is_one_sentence(summary):
     with pytest.raises(ValueError, match="no panel called 'sucess': did you mean 'success'"):
         figures.by_range(summary, panels=("sucess",))

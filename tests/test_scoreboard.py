@@ -10,7 +10,7 @@ from nalm import published, scoreboard
 from nalm.measures import Interval
 from nalm.records.store import COLUMNS, Store
 from nalm.papers import nau_nmu
-from nalm.scoreboard import Comparison, division, penalty, subset_arithmetic
+from nalm.scoreboard import Comparison, division, gates, penalty, subset_arithmetic
 from nalm.scoreboard.__main__ import main
 from nalm.scoreboard.board import JUDGES
 from nalm.scoreboard.rules import Judge
@@ -249,6 +249,47 @@ def test_nau_nmu_figure_10_differs_if_nothing_is_solved(book):
     _record(book, "nau-nmu/penalty", [row | {"success": False, "solved_at": None} for row in _penalties("add", at=1.0)])
     line = _judge(book, "nau-nmu", "Figure 10")
     assert (line["agreeing"], line["verdict"]) == ("1 of 3", "differs")
+
+
+def _gates(change=None):
+    """Runs of Table 5 whose gates and successes are those of Figure 9, solved at the printed medians; of two settings one may be exchanged."""
+    table = published.load("nau_nmu_table5").set_index(["op", "model", "metric"])["value"]
+    histogram = gates.published_histogram()
+    for (operation, model), part in histogram.loc[histogram.index.repeat(histogram["count"])].groupby(["operation", "model"]):
+        middle, error = (table[operation, model, name] for name in ("solved_at_step_median", "sparsity_error_mean"))
+        for seed, run in enumerate(part.to_dict("records")):
+            row = {"operation": operation, "model": model, "seed": seed, "iterations": 5_000_000, "gate": run["gate"], "success": run["success"],
+                   "stream": "common", "solved_at": middle * (1 + 0.01 * (seed % 7 - 3)) if run["success"] else None,
+                   "sparsity_error": 2 * error * (0.5 + seed % 3 / 2)}  # fmt: skip
+            yield row | (change(row) if change else {})
+
+
+def _line_of_gates(book, item, change=None):
+    _record(book, "nau-nmu/gates", _gates(change))
+    line = _judge(book, "nau-nmu", item)
+    return line, set(line["differing"].split("; ")) - {""}
+
+
+def test_nau_nmu_table_5(book):
+    line, differing = _line_of_gates(book, "Table 5")
+    assert line["ours"].startswith("0.62 [0.52") and (line["seeds"], line["runs"]) == ("100 of 100", "600")
+    assert all(what.endswith("mean") for what in differing)  # printed where a fit had not converged: with all at the median it is another
+
+
+def test_nau_nmu_table_5_differs_if_the_nmu_is_slower(book):
+    _, differing = _line_of_gates(book, "Table 5", lambda row: {"solved_at": 3e6 if row["success"] and row["operation"] == "mul" else row["solved_at"]})
+    assert "mul, Gated NAU/NMU, solved at, median" in differing and "add, Gated NAU/NMU, solved at, median" not in differing
+
+
+def test_nau_nmu_figure_9(book):
+    line, differing = _line_of_gates(book, "Figure 9")
+    assert (line["agreeing"], line["verdict"], differing) == ("13 of 13", "reproduced", set())
+
+
+def test_nau_nmu_figure_9_differs_if_the_gate_follows_the_task(book):
+    _, differing = _line_of_gates(book, "Figure 9", lambda row: {"gate": float(row["operation"] == "add")})
+    assert {f"{model}: the choice does not depend on the task" for model in nau_nmu.gate_arms()} <= differing
+    assert {"mul, NALU (shared), runs that chose multiplication", "mul: more NALUs choose addition if their weights are separate"} <= differing
 
 
 def _simple(arm="code", scale=1.0, seeds=20):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nalm.experiments import Arm
-from nalm.models import Layer, Stack
+from nalm.models import GatedStack, Layer, Stack
 from nalm.tasks import SubsetArithmeticTask
 from nalm.training import Adam, Discretisation, Recipe, Run
 
-__all__ = ["PENALTY_FACTORS", "PENALTY_SWEEPS", "THRESHOLDS", "arms", "penalty_runs", "subset_runs"]
+__all__ = ["PENALTY_FACTORS", "PENALTY_SWEEPS", "THRESHOLDS", "arms", "gate_arms", "gate_runs", "penalty_runs", "subset_runs"]
 
 THRESHOLDS = {
     "add": 1.47861742e-5,
@@ -36,6 +36,14 @@ PENALTY_SWEEPS = {"add": "NAU", "sub": "NAU", "mul": "NMU"}
 """Operation -> the model whose λ̂ is varied on it: Figures 10, 11 and 12."""
 
 
+def _recipes(iterations: int, stream: str) -> tuple[Recipe, Recipe, Recipe]:
+    """Without a penalty, with that of the NAU, and with that of the NMU."""
+    plain = Recipe(iterations=iterations, optimiser=Adam(lr=1e-3), stream=stream)
+    early = plain.but(penalties=(Discretisation(weight=0.01, start=5_000, end=50_000),))
+    late = plain.but(penalties=(Discretisation(weight=10.0, start=1_000_000, end=2_000_000),))
+    return plain, early, late
+
+
 def arms(hidden: int = 2, iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm]:
     """The models of Table 6, each of two layers, with their sparsity regularisers.
 
@@ -49,9 +57,7 @@ def arms(hidden: int = 2, iterations: int = 5_000_000, stream: str = "own") -> d
     >>> arms()["NAU"].recipe.penalties[0].weight
     0.01
     """
-    plain = Recipe(iterations=iterations, optimiser=Adam(lr=1e-3), stream=stream)
-    late = plain.but(penalties=(Discretisation(weight=10.0, start=1_000_000, end=2_000_000),))
-    early = plain.but(penalties=(Discretisation(weight=0.01, start=5_000, end=50_000),))
+    plain, early, late = _recipes(iterations, stream)
 
     def exp_log(first: str, weight: str) -> Stack:
         return Stack(layers=(Layer(unit=first, out_features=hidden), Layer(unit="NACMul", options={"weight": weight})))
@@ -71,6 +77,25 @@ def arms(hidden: int = 2, iterations: int = 5_000_000, stream: str = "own") -> d
     }
 
 
+def gate_arms(iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm]:
+    """The models of Table 5 and Figure 9: a gated unit, whose gate is recorded, after two sums. (In Table 6 both layers are gated.)
+
+    Args:
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [layer.unit for layer in gate_arms()["Gated NAU/NMU"].model.layers]
+    ['NAU', 'GatedNAUNMU']
+    """
+    plain, _, late = _recipes(iterations, stream)
+    separate = Layer(unit="NALU", options={"shared": False})
+    return {
+        "Gated NAU/NMU": Arm(model=GatedStack.of("NAU", 2, "GatedNAUNMU", 1), recipe=late),
+        "NALU (separate)": Arm(model=GatedStack(layers=(Layer(unit="NAC", out_features=2), separate)), recipe=plain),
+        "NALU (shared)": Arm(model=GatedStack.of("NAC", 2, "NALU", 1), recipe=plain),
+    }
+
+
 def subset_runs(models: Sequence[str], operations: Sequence[str], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
     """One run for each operation, model and seed, on the default task (Table 3); labelled ``model`` and ``operation``.
 
@@ -84,12 +109,24 @@ def subset_runs(models: Sequence[str], operations: Sequence[str], seeds: int, it
     >>> [(run.labels, run.task.inputs, run.threshold) for run in subset_runs(["NAU"], ["add"], seeds=1)]
     [({'model': 'NAU', 'operation': 'add'}, 100, 1.47861742e-05)]
     """
-    all_arms = arms(iterations=iterations, stream=stream)
+    return _runs(arms(iterations=iterations, stream=stream), models, operations, seeds)
+
+
+def gate_runs(models: Sequence[str], operations: Sequence[str], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
+    """As :func:`subset_runs`, of models named in :func:`gate_arms`.
+
+    >>> [(run.labels, run.model.layers[1].options) for run in gate_runs(["NALU (separate)"], ["mul"], seeds=1)]
+    [({'model': 'NALU (separate)', 'operation': 'mul'}, {'shared': False})]
+    """
+    return _runs(gate_arms(iterations, stream), models, operations, seeds)
+
+
+def _runs(arms: dict[str, Arm], models: Sequence[str], operations: Sequence[str], seeds: int) -> list[Run]:
     return [
         Run(
             task=SubsetArithmeticTask(operation=operation),
-            model=all_arms[model].model,
-            recipe=all_arms[model].recipe,
+            model=arms[model].model,
+            recipe=arms[model].recipe,
             seed=seed,
             threshold=THRESHOLDS[operation],
             labels={"model": model, "operation": operation},

@@ -46,7 +46,7 @@ class Tolerances:
 
     Args:
         solved_at: log intervals; also those of ``selected_at`` and ``nan_at``.
-        weights: largest difference of a weight, relative for weights above 1; also that of the sparsity error.
+        weights: largest difference of a weight, relative for weights above 1; also that of the sparsity error and the gate.
         errors: decades of the errors, and of counts of parameters or updates.
         floor: errors below it are rounding noise, and equal.
         spread: a difference is accepted as well up to this multiple of the largest one between the run and its twins.
@@ -60,12 +60,12 @@ class Tolerances:
 
 
 def is_further_result(column: str) -> bool:
-    """Whether a column, beyond :data:`RESULTS`, holds what was found by training: errors on further evaluation sets, and counts.
+    """Whether a column, beyond :data:`RESULTS`, holds what was found by training: errors on further evaluation sets, counts and the gate.
 
     >>> is_further_result("test_paper"), is_further_result("parameters_above_0.01"), is_further_result("hidden")
     (True, True, False)
     """
-    return column.startswith(("test_", "parameters")) or column in ("negative_updates", "finish_iterations")
+    return column.startswith(("test_", "parameters")) or column in ("negative_updates", "finish_iterations", "gate")
 
 
 def twins(run: Run) -> list[Run]:
@@ -110,8 +110,9 @@ def differences(row: dict[str, Any], new: dict[str, Any], others: Sequence[dict[
         found.append("the recorded weights are not those of its model")
     else:
         compare("weights", lambda one: _weights_apart(one, new), tolerances.weights)
-    compare("sparsity_error", lambda one: _apart(one["sparsity_error"], new["sparsity_error"]), tolerances.weights)
-    for name in ("valid_mse", *(name for name in new if is_further_result(name))):
+    for name in ("sparsity_error", "gate"):
+        compare(name, lambda one, name=name: _apart(one.get(name, math.nan), new.get(name, math.nan)), tolerances.weights)
+    for name in ("valid_mse", *(name for name in new if is_further_result(name) and name != "gate")):
         floor, old = tolerances.floor if name.startswith(("test", "valid")) else 1.0, row.get(name, math.nan)
         shown = f"is recorded as {old:.3g}, retrained {new[name]:.3g}"
         compare(name, lambda one, name=name, floor=floor: _decades_apart(one.get(name, math.nan), new[name], floor), tolerances.errors, shown)

@@ -15,9 +15,9 @@ from tqdm import tqdm
 from nalm.records.code import OLDER, code_on_disk, codes, freshness_of
 from nalm.records.folders import PUBLISHED
 from nalm.records.provenance import surroundings
-from nalm.records.row import row_of
 from nalm.records.store import Store
 from nalm.records.verification import rebuilt, results_of
+from nalm.records.whole_row import whole_row_of
 from nalm.records.workers import train_ensembles
 
 __all__ = ["Confirmation", "confirm"]
@@ -117,7 +117,7 @@ def _retrained(samples: list[list[dict[str, Any]]], sidecar: dict[str, Any], exp
     with tempfile.TemporaryDirectory() as scratch, tqdm(total=total, unit=" run-iterations", unit_scale=True, disable=not progress) as bar:
         for runs, (log, _) in train_ensembles(asked, "cpu", Path(scratch), bar.update):
             for column, run in enumerate(runs):
-                new = row_of(run, column, log, experiment, "")
+                new = whole_row_of(run, column, log, experiment, "")
                 same[run.key] = results_of(rows[run.key], new) == results_of(new, new)
     if any(code_on_disk(runs[0]) != sample[0]["current"] for runs, sample in zip(asked, samples, strict=True)):
         raise ValueError("Files of the library changed while rows were trained again; nothing was confirmed. Start again.")

@@ -14,8 +14,8 @@ from tqdm import tqdm
 
 from nalm.records.cluster import dask_team
 from nalm.records.folders import PUBLISHED, results_folder
-from nalm.records.row import row_of
 from nalm.records.store import Store
+from nalm.records.whole_row import whole_row_of
 from nalm.records.workers import Team, checkpoint_of, cores, train_ensembles
 from nalm.training import Log, Run, check_device
 
@@ -171,5 +171,5 @@ def _bar(missing: list[Run], asked: int, progress: bool) -> tqdm:
 
 def _record(runs: list[Run], log: Log, origin: dict[str, Any], store: Store) -> None:
     batch = hashlib.sha256((json.dumps(origin) + "".join(run.key for run in runs)).encode()).hexdigest()[:8]
-    rows = [row_of(run, column, log, store.experiment, batch) for column, run in enumerate(runs)]
+    rows = [whole_row_of(run, column, log, store.experiment, batch) for column, run in enumerate(runs)]
     store.add(rows, {run.configuration_key: run.full_configuration for run in runs}, batch, origin)

@@ -20,8 +20,8 @@ from tqdm import tqdm
 from nalm.records.code import OLDER, freshness_of
 from nalm.records.comparison import RESULTS, Tolerances, differences, is_further_result, twins
 from nalm.records.folders import LOCAL, PUBLISHED
-from nalm.records.row import row_of
 from nalm.records.store import Store
+from nalm.records.whole_row import whole_row_of
 from nalm.records.workers import train_ensembles
 from nalm.training import Run, check_device
 from nalm.values import choose
@@ -247,7 +247,7 @@ def _retrain(runs: dict[int, Run], sample: list[dict], device: str, progress: bo
             columns = {run.key: column for column, run in enumerate(trained)}
             for index in groups[trained[0].structure()]:
                 run, experiment = runs[index], sample[index]["experiment"]
-                own, *others = (row_of(member, columns[member.key], log, experiment, "") for member in (run, *twins(run)))
+                own, *others = (whole_row_of(member, columns[member.key], log, experiment, "") for member in (run, *twins(run)))
                 found[index] = _Retrained(run, own, others, len(ensembles))
             ensembles.append(origin)
             seconds += log.seconds

@@ -12,7 +12,7 @@ from torch.func import hessian
 
 from nalm import NMU, measures, published
 from nalm.measures import Interval
-from nalm.scoreboard import penalty, subset_arithmetic
+from nalm.scoreboard import gates, penalty, subset_arithmetic
 from nalm.scoreboard.rules import Claim, Comparison, Judge, exactly, rate, solved
 from nalm.tables import text
 
@@ -109,4 +109,5 @@ JUDGES = {
     ("nau-nmu", "Table 1"): Judge(_ten_parameter_rows, ("model",), _nau_nmu_table_1),
     **subset_arithmetic.JUDGES,
     **penalty.JUDGES,
+    **gates.JUDGES,
 }

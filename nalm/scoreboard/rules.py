@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from nalm.tables import text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Check", "Claim", "Comparison", "Judge", "exactly", "rate", "solved", "student"]
+__all__ = ["Check", "Claim", "Comparison", "Judge", "exactly", "rate", "rounded", "solved", "student"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,16 @@ Check = Callable[[], Iterable[Comparison | Claim]]
 def exactly(number: float) -> Interval:
     """A number without uncertainty."""
     return Interval(number, number, number, 0)
+
+
+def rounded(number: float, digits: int) -> Interval:
+    """A published number that was rounded to so many digits.
+
+    >>> rounded(1.5e6, digits=2)
+    Interval(estimate=1500000.0, low=1450000.0, high=1550000.0, n=0)
+    """
+    half = 10.0 ** (math.floor(math.log10(abs(number))) + 1 - digits) / 2
+    return Interval(number, number - half, number + half, 0)
 
 
 def rate(number: float, runs: int) -> Interval:

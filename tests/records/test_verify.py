@@ -6,7 +6,7 @@ import random
 import pandas as pd
 import pytest
 
-from nalm.models import Stack
+from nalm.models import GatedStack, Stack
 from nalm.records import PUBLISHED, Store, experiments, run_all, verify_rows
 from nalm.records import verify
 from nalm.tasks import SingleModuleTask
@@ -103,6 +103,17 @@ def test_a_changed_row_is_not_confirmed(store, column, value, phrase):
     assert phrase in " ".join(failed(outcome)[key])
     assert str(outcome).splitlines()[-1] == "FAIL: 9 of 10 rows are confirmed."
     assert f"FAIL {EXPERIMENT}: " in str(outcome)
+
+
+def test_a_changed_gate_is_not_confirmed(tmp_path):
+    (run,) = runs("NAC", [0])
+    run_all([run.but(model=GatedStack.of("NAC", 2, "NALU", 1))], EXPERIMENT, str(tmp_path), progress=False)
+    store = Store(tmp_path, EXPERIMENT)
+    assert 0 < store.read()["gate"][0] < 1 and check(tmp_path).passed
+    rows = store.read().assign(gate=lambda rows: 1 - rows["gate"])
+    rows.to_csv(store.rows_file, index=False, lineterminator="\n")
+    (differences,) = failed(check(tmp_path)).values()
+    assert len(differences) == 1 and differences[0].startswith("gate differ")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,108 @@
+"""Verdicts on the gate study of *Neural Arithmetic Units*: its Table 5 and Figure 9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from nalm import measures, published
+from nalm.measures import Interval
+from nalm.papers import nau_nmu
+from nalm.scoreboard.rules import Claim, Comparison, Judge, rate, rounded, solved
+from nalm.tables import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["JUDGES", "RIGHT", "chose", "figure_9", "published_histogram", "table_5"]
+
+RIGHT = {"mul": "multiplication", "add": "addition"}
+"""Operation -> the choice that can solve it."""
+
+_MEASURES: dict[str, tuple[str, Callable[[pd.DataFrame], Interval]]] = {
+    "success_rate": ("success rate", lambda part: measures.success_rate(part["success"])),
+    "solved_at_step_median": ("solved at, median", lambda part: measures.solved_at_median(solved(part)["solved_at"])),
+    "solved_at_step_mean": ("solved at, mean", lambda part: measures.solved_at(solved(part)["solved_at"])),
+    "sparsity_error_mean": ("sparsity error", lambda part: measures.sparsity_error(solved(part)["sparsity_error"], scale="published")),
+}
+
+
+def table_5(rows: pd.DataFrame) -> Iterator[Comparison]:
+    """The numbers of Table 5 for the lines that rows hold.
+
+    Their sparsity errors are means of beta distributions fitted to the error in place of twice the error, so halved; ours are halved likewise here.
+
+    Args:
+        rows: with the columns ``operation``, ``model``, ``success``, ``solved_at`` and ``sparsity_error``.
+    """
+    table = published.load("nau_nmu_table5").set_index(["op", "model", "metric"])
+    for (operation, model), part in _lines(rows):
+        for metric, (name, measure) in _MEASURES.items():
+            one = table.loc[operation, model, metric]
+            if metric == "success_rate":
+                theirs = rate(one["value"], 100)
+            elif metric == "solved_at_step_median":
+                theirs = rounded(one["value"], digits=2)
+            else:
+                theirs = Interval(one["value"], one["value"] - one["minus"], one["value"] + one["plus"], 100)
+            yield Comparison(f"{operation}, {model}, {name}", measure(part), theirs)
+
+
+def published_histogram() -> pd.DataFrame:
+    """Figure 9: the columns ``operation``, ``model``, ``gate`` (middle of a bin), ``success`` and ``count``."""
+    table = published.load("nau_nmu_fig9_gate_histogram")
+    success = ~table["note"].str.startswith("not solved")
+    return pd.DataFrame({"operation": table["op"], "model": table["model"], "gate": table["x"], "success": success, "count": table["value"].astype(int)})
+
+
+def chose(rows: pd.DataFrame, choice: str) -> pd.Series:
+    """Whether the gate of each run ended on the side of ``"addition"`` or ``"multiplication"``."""
+    return rows["gate"] > 0.5 if choice == "addition" else rows["gate"] < 0.5
+
+
+def figure_9(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
+    """Shares of runs by their choice, and the observations of appendix C.5.
+
+    Args:
+        rows: all lines of Table 5, with the column ``gate`` as well.
+    """
+    theirs = published_histogram()
+    theirs = theirs.loc[theirs.index.repeat(theirs["count"])]
+    ours, right = dict(_lines(rows)), {}
+    for (operation, model), part in ours.items():
+        printed = theirs[(theirs["operation"] == operation) & (theirs["model"] == model)]
+        right[operation, model] = _share(chose(part, RIGHT[operation]))
+        yield Comparison(f"{operation}, {model}, runs that chose {RIGHT[operation]}", right[operation, model], _share(chose(printed, RIGHT[operation])))
+    added = {(operation, model): _share(chose(part, "addition")) for (operation, model), part in ours.items()}
+    for operation in RIGHT:
+        separate, shared = added[operation, "NALU (separate)"], added[operation, "NALU (shared)"]
+        shown = f"{text(separate, 2)} and {text(shared, 2)}"
+        yield Claim(f"{operation}: more NALUs choose addition if their weights are separate", separate.low > shared.high, shown)
+    rates = {model: _share(part.loc[chose(part, "multiplication"), "success"]) for (operation, model), part in ours.items() if operation == "mul"}
+    for model in ("NALU (separate)", "NALU (shared)"):
+        nmu = rates["Gated NAU/NMU"]
+        shown = f"{text(nmu, 2)} and {text(rates[model], 2)}"
+        yield Claim(f"having chosen multiplication, the NMU solves it more often than the {model}", nmu.low > rates[model].high, shown)
+    for model in nau_nmu.gate_arms():
+        pair = added["mul", model], added["add", model]
+        yield Claim(f"{model}: the choice does not depend on the task", pair[0].overlaps(pair[1]), f"{text(pair[0], 2)} and {text(pair[1], 2)} add")
+
+
+def _share(values: pd.Series) -> Interval:
+    return measures.success_rate(values)
+
+
+def _lines(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    for operation in RIGHT:
+        for model in nau_nmu.gate_arms():
+            part = rows[(rows["operation"] == operation) & (rows["model"] == model)]
+            if len(part):
+                yield (operation, model), part
+
+
+JUDGES = {
+    ("nau-nmu", "Table 5"): Judge(lambda rows: rows, ("operation", "model"), table_5),
+    ("nau-nmu", "Figure 9"): Judge(lambda rows: rows, ("operation", "model"), figure_9),
+}
