@@ -70,11 +70,11 @@ def figure_9(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
     """
     theirs = published_histogram()
     theirs = theirs.loc[theirs.index.repeat(theirs["count"])]
-    ours, right = dict(_lines(rows)), {}
+    ours = dict(_lines(rows))
     for (operation, model), part in ours.items():
         printed = theirs[(theirs["operation"] == operation) & (theirs["model"] == model)]
-        right[operation, model] = _share(chose(part, RIGHT[operation]))
-        yield Comparison(f"{operation}, {model}, runs that chose {RIGHT[operation]}", right[operation, model], _share(chose(printed, RIGHT[operation])))
+        right = [_share(chose(runs, RIGHT[operation])) for runs in (part, printed)]
+        yield Comparison(f"{operation}, {model}, runs that chose {RIGHT[operation]}", *right)
     added = {(operation, model): _share(chose(part, "addition")) for (operation, model), part in ours.items()}
     for operation in RIGHT:
         separate, shared = added[operation, "NALU (separate)"], added[operation, "NALU (shared)"]

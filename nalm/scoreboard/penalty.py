@@ -27,7 +27,8 @@ FIGURES = {"add": "Figure 10", "sub": "Figure 11", "mul": "Figure 12"}
 NEXT_TICKS = {"add": (1_600_000, None), "sub": (5_000, None), "mul": (2_500_000, 6e-4)}
 """Operation -> the ticks of *solved at* and of the sparsity error that would come next at the top of the figure's axes.
 
-Nothing is published but the drawing; everything in it, intervals included, is below these. ``None``: the axis ends where the error must.
+Nothing is published but the drawing; that all in it, intervals included, is below these follows from the ticks that are there. ``None``: the axis ends
+where the error must.
 """
 
 
