@@ -58,6 +58,18 @@ def test_recorded_thresholds_are_those_of_subsets_one_too_long(operation, times)
     assert own == pytest.approx(times * nau_nmu.THRESHOLDS[operation], rel=0.02)
 
 
+@pytest.mark.parametrize("name", nau_nmu.RANGES)
+def test_thresholds_of_ranges(name):
+    (run,) = nau_nmu.range_runs(["NMU"], [name], seeds=1)
+    assert (str(run.task.interpolation), run.threshold) == (name, nau_nmu.RANGES[name][2])
+    assert nearly_perfect_mse(run.task, samples=200_000) == pytest.approx(run.threshold, rel=0.02)
+
+
+def test_the_default_range_is_that_of_table_2():
+    runs = [nau_nmu.range_runs(["NMU"], ["U[1,2)"], seeds=1), nau_nmu.subset_runs(["NMU"], ["mul"], seeds=1)]
+    assert runs[0][0].key == runs[1][0].key
+
+
 @pytest.mark.parametrize("model", npu.LARGE_SCALE)
 @pytest.mark.parametrize("arm", ["code", "text"])
 def test_large_scale_networks_start_as_their_arm_says(model, arm):

@@ -4,13 +4,14 @@ import itertools
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from nalm import published, scoreboard
 from nalm.measures import Interval
 from nalm.records.store import COLUMNS, Store
 from nalm.papers import nau_nmu
-from nalm.scoreboard import Comparison, division, gates, penalty, subset_arithmetic
+from nalm.scoreboard import Comparison, division, gates, penalty, ranges, subset_arithmetic
 from nalm.scoreboard.__main__ import main
 from nalm.scoreboard.board import JUDGES
 from nalm.scoreboard.rules import Judge
@@ -292,6 +293,36 @@ def test_nau_nmu_figure_9_differs_if_the_gate_follows_the_task(book):
     assert {"mul, NALU (shared), runs that chose multiplication", "mul: more NALUs choose addition if their weights are separate"} <= differing
 
 
+def _ranges(change=None):
+    """Runs of the lower half of Figure 3, as many solved as in print; the success of a configuration may be exchanged."""
+    drawn = ranges.published_ranges()
+    assert set(drawn["range"]) == set(nau_nmu.RANGES) and set(drawn["model"]) == set(nau_nmu.MULTIPLIERS)
+    counts = {(one.range, one.model): (round(one.success * one.runs), int(one.runs)) for one in drawn.itertuples()} | (change or {})
+    return pd.DataFrame([{"range": name, "model": model, "success": seed < won} for (name, model), (won, of) in counts.items() for seed in range(of)])
+
+
+def test_ranges_of_figure_3_agree_with_themselves():
+    found = list(ranges.figure_3(_ranges()))
+    assert len(found) == 35 + 3 and all(one.agrees for one in found)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "differing"),
+    [
+        (("U[-2,2)", "NMU"), {"NMU on U[-2,2), success rate", "the NMU can handle U[-2,2): it solves most runs"}),
+        (("U[1.1,1.2)", "NALU"), {"NALU on U[1.1,1.2), success rate", "no model can learn U[1.1,1.2)"}),
+    ],
+)
+def test_ranges_of_figure_3_differ(configuration, differing):
+    found = ranges.figure_3(_ranges({configuration: (10, 50)}))
+    assert {one.what for one in found if not one.agrees} == differing
+
+
+def test_ranges_that_were_not_run_are_left_out():
+    part = _ranges().query("range == 'U[1.1,1.2)' and model == 'NMU'")
+    assert [one.what for one in ranges.figure_3(part)] == ["NMU on U[1.1,1.2), success rate"]
+
+
 def _simple(arm="code", scale=1.0, seeds=20):
     table = published.load("npu_values").query("item == 'Table A2'")
     columns = {"+": "test_add", "x": "test_mul", "div": "test_div", "sqrt": "test_sqrt"}
@@ -418,8 +449,6 @@ def test_what_needs_no_rows_agrees_with_the_paper_or_is_explained(item):
 
 
 def test_a_count_of_ranges_comes_with_what_other_seeds_would_give():
-    import pandas as pd
-
     solved = {("a", 0): 25, ("b", 0): 5, ("a", 1): 13, ("b", 1): 12, ("a", 2): 0, ("b", 2): 25}
     rows = [{"model": m, "range": RANGES[r], "success": seed < count} for (m, r), count in solved.items() for seed in range(25)]
     found = division._ranges_where(pd.DataFrame(rows), "a", "b", np.greater, 3, "")
@@ -427,8 +456,6 @@ def test_a_count_of_ranges_comes_with_what_other_seeds_would_give():
 
 
 def test_smaller_ranges_are_later_where_most_units_with_two_ranges_are():
-    import pandas as pd
-
     def later(*times):
         rows = [{"model": m, "range": division.SMALL[r], "success": at is not None, "solved_at": at} for m, r, at in times]
         return division._later(pd.DataFrame(rows))

@@ -10,10 +10,22 @@ from collections.abc import Sequence
 
 from nalm.experiments import Arm
 from nalm.models import GatedStack, Layer, Stack
-from nalm.tasks import SubsetArithmeticTask
+from nalm.tasks import Range, SubsetArithmeticTask, Uniform, UniformUnion
 from nalm.training import Adam, Discretisation, Recipe, Run
 
-__all__ = ["PENALTY_FACTORS", "PENALTY_SWEEPS", "THRESHOLDS", "arms", "gate_arms", "gate_runs", "penalty_runs", "subset_runs"]
+__all__ = [
+    "MULTIPLIERS",
+    "PENALTY_FACTORS",
+    "PENALTY_SWEEPS",
+    "RANGES",
+    "THRESHOLDS",
+    "arms",
+    "gate_arms",
+    "gate_runs",
+    "penalty_runs",
+    "range_runs",
+    "subset_runs",
+]
 
 THRESHOLDS = {
     "add": 1.47861742e-5,
@@ -34,6 +46,31 @@ PENALTY_FACTORS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)
 
 PENALTY_SWEEPS = {"add": "NAU", "sub": "NAU", "mul": "NMU"}
 """Operation -> the model whose λ̂ is varied on it: Figures 10, 11 and 12."""
+
+MULTIPLIERS = ("NMU", "NAC•,σ", "NAC•,NMU", "NAC•", "NALU")
+"""The models of Figure 3."""
+
+
+def _uniform(low: float, high: float) -> Uniform:
+    return Uniform(low=low, high=high)
+
+
+RANGES: dict[str, tuple[Uniform, Range, float]] = {
+    str(interpolation): (interpolation, extrapolation, threshold)
+    for interpolation, extrapolation, threshold in [
+        (_uniform(-2, -1), _uniform(-6, -2), 0.161),
+        (_uniform(-2, 2), UniformUnion(first=_uniform(-6, -2), second=_uniform(2, 6)), 2.19e-4),
+        (_uniform(0, 1), _uniform(1, 5), 0.0509),
+        (_uniform(0.1, 0.2), _uniform(0.2, 2), 9.23e-4),
+        (_uniform(1, 2), _uniform(2, 6), THRESHOLDS["mul"]),
+        (_uniform(1.1, 1.2), _uniform(1.2, 6), 0.106),
+        (_uniform(10, 20), _uniform(20, 40), 507.0),
+    ]
+}
+"""Interpolation and extrapolation ranges of Figure 3 (appendix C.4) and the threshold on products, by the name of the former.
+
+But for the default range, nobody has the authors' thresholds; these are :func:`nalm.thresholds.nearly_perfect_mse`'s.
+"""
 
 
 def _recipes(iterations: int, stream: str) -> tuple[Recipe, Recipe, Recipe]:
@@ -156,6 +193,29 @@ def penalty_runs(
     """
     usual = [run for operation in operations for run in subset_runs([PENALTY_SWEEPS[operation]], [operation], seeds, iterations, stream)]
     return [_with_factor(run, float(factor)) for factor in factors for run in usual]
+
+
+def range_runs(models: Sequence[str], ranges: Sequence[str], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
+    """One run for each range, model and seed, on products, else as :func:`subset_runs`; labelled ``range`` as well.
+
+    Args:
+        models: names in :func:`arms`.
+        ranges: names in :data:`RANGES`.
+        seeds: seeds 0 to ``seeds`` - 1.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [(str(run.task.extrapolation), run.threshold, run.labels["range"]) for run in range_runs(["NMU"], ["U[0,1)"], seeds=1)]
+    [('U[1,5)', 0.0509, 'U[0,1)')]
+    """
+    usual = subset_runs(models, ["mul"], seeds, iterations, stream)
+    return [_on_range(run, name) for name in ranges for run in usual]
+
+
+def _on_range(run: Run, name: str) -> Run:
+    interpolation, extrapolation, threshold = RANGES[name]
+    task = run.task.but(interpolation=interpolation, extrapolation=extrapolation)
+    return run.but(task=task, threshold=threshold, labels=run.labels | {"range": name})
 
 
 def _with_factor(run: Run, factor: float) -> Run:
