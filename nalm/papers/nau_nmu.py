@@ -7,10 +7,12 @@ as its first layer, the second layer of ReLU and ReLU6 has no activation, and th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from nalm.experiments import Arm
 from nalm.models import GatedStack, Layer, Stack
 from nalm.tasks import Range, SubsetArithmeticTask, Uniform, UniformUnion
+from nalm.thresholds import nearly_perfect_mse
 from nalm.training import Adam, Discretisation, Recipe, Run
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "gate_runs",
     "penalty_runs",
     "range_runs",
+    "shifted_runs",
     "subset_runs",
 ]
 
@@ -216,6 +219,37 @@ def _on_range(run: Run, name: str) -> Run:
     interpolation, extrapolation, threshold = RANGES[name]
     task = run.task.but(interpolation=interpolation, extrapolation=extrapolation)
     return run.but(task=task, threshold=threshold, labels=run.labels | {"range": name})
+
+
+def shifted_runs(lows: Sequence[float], seeds: int, iterations: int = 300_000, stream: str = "own") -> list[Run]:
+    """One run of the NAU on sums, without a penalty, for each interpolation range U[low, low + 1) and seed; labelled ``range`` as well.
+
+    Not in the paper, whose default is U[1, 2). The extrapolation range is U[low + 1, low + 5), the threshold simulated for it.
+
+    Args:
+        lows: lower ends of ranges.
+        seeds: seeds 0 to ``seeds`` - 1.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [(str(run.task.extrapolation), run.threshold, run.recipe.penalties) for run in shifted_runs([1.0], seeds=1)]
+    [('U[2,6)', 1.6e-05, ())]
+    """
+    runs = []
+    for usual in subset_runs(["NAU"], ["add"], seeds, iterations, stream):
+        plain = usual.but(recipe=usual.recipe.but(penalties=()))
+        runs += [_shifted(plain, float(low)) for low in lows]
+    return runs
+
+
+def _shifted(run: Run, low: float) -> Run:
+    task = run.task.but(interpolation=_uniform(low, low + 1), extrapolation=_uniform(low + 1, low + 5))
+    return run.but(task=task, threshold=_simulated(task), labels=run.labels | {"range": str(task.interpolation)})
+
+
+@cache
+def _simulated(task: SubsetArithmeticTask) -> float:
+    return nearly_perfect_mse(task, samples=100_000)
 
 
 def _with_factor(run: Run, factor: float) -> Run:

@@ -24,6 +24,8 @@ class Cost:
 
     >>> print(Cost(900, 45_000_000, 180.0, ("AMD EPYC",)))
     900 runs, 45 million run-iterations, 180 s of one process on AMD EPYC
+    >>> print(Cost(600, 3_000_000_000, 10_046.0, ("AMD EPYC",)))
+    600 runs, 3,000 million run-iterations, 10046 s of one process on AMD EPYC
     """
 
     runs: int
@@ -32,8 +34,9 @@ class Cost:
     devices: tuple[str, ...]
 
     def __str__(self) -> str:
+        millions = self.run_iterations / 1e6
         return (
-            f"{self.runs} runs, {self.run_iterations / 1e6:.3g} million run-iterations, "
+            f"{self.runs} runs, {f'{millions:,.0f}' if millions >= 1000 else f'{millions:.3g}'} million run-iterations, "
             f"{self.seconds:.0f} s of one process on {' and '.join(self.devices)}"
         )
 
