@@ -221,25 +221,24 @@ def _on_range(run: Run, name: str) -> Run:
     return run.but(task=task, threshold=threshold, labels=run.labels | {"range": name})
 
 
-def shifted_runs(lows: Sequence[float], seeds: int, iterations: int = 300_000, stream: str = "own") -> list[Run]:
-    """One run of the NAU on sums, without a penalty, for each interpolation range U[low, low + 1) and seed; labelled ``range`` as well.
+def shifted_runs(operation: str, lows: Sequence[float], seeds: int, iterations: int, stream: str = "own") -> list[Run]:
+    """One run for each interpolation range U[low, low + 1) and seed, without a penalty; labelled ``range`` as well.
 
     Not in the paper, whose default is U[1, 2). The extrapolation range is U[low + 1, low + 5), the threshold simulated for it.
 
     Args:
+        operation: name in :data:`PENALTY_SWEEPS`, which says of which model.
         lows: lower ends of ranges.
         seeds: seeds 0 to ``seeds`` - 1.
         iterations: updates.
         stream: ``"own"`` or ``"common"``.
 
-    >>> [(str(run.task.extrapolation), run.threshold, run.recipe.penalties) for run in shifted_runs([1.0], seeds=1)]
+    >>> [(str(run.task.extrapolation), run.threshold, run.recipe.penalties) for run in shifted_runs("add", [1.0], seeds=1, iterations=10)]
     [('U[2,6)', 1.6e-05, ())]
     """
-    runs = []
-    for usual in subset_runs(["NAU"], ["add"], seeds, iterations, stream):
-        plain = usual.but(recipe=usual.recipe.but(penalties=()))
-        runs += [_shifted(plain, float(low)) for low in lows]
-    return runs
+    usual = subset_runs([PENALTY_SWEEPS[operation]], [operation], seeds, iterations, stream)
+    plain = [run.but(recipe=run.recipe.but(penalties=())) for run in usual]
+    return [_shifted(run, float(low)) for low in lows for run in plain]
 
 
 def _shifted(run: Run, low: float) -> Run:
