@@ -293,6 +293,11 @@ def test_nau_nmu_figure_9_differs_if_the_gate_follows_the_task(book):
     assert {"mul, NALU (shared), runs that chose multiplication", "mul: more NALUs choose addition if their weights are separate"} <= differing
 
 
+def test_nau_nmu_figure_9_of_a_single_line_compares_its_choice_alone():
+    part = pd.DataFrame(_gates()).query("operation == 'mul' and model == 'NALU (shared)'")
+    assert [one.what for one in gates.figure_9(part)] == ["mul, NALU (shared), runs that chose multiplication"]
+
+
 def _ranges(change=None):
     """Runs of the lower half of Figure 3, as many solved as in print; the success of a configuration may be exchanged."""
     drawn = ranges.published_ranges()
