@@ -54,7 +54,8 @@ def published_histogram() -> pd.DataFrame:
     """Figure 9: the columns ``operation``, ``model``, ``gate`` (middle of a bin), ``success`` and ``count``."""
     table = published.load("nau_nmu_fig9_gate_histogram")
     success = ~table["note"].str.startswith("not solved")
-    return pd.DataFrame({"operation": table["op"], "model": table["model"], "gate": table["x"], "success": success, "count": table["value"].astype(int)})
+    counts = table["value"].astype(int)
+    return pd.DataFrame({"operation": table["op"], "model": table["model"], "gate": table["x"], "success": success, "count": counts})
 
 
 def chose(rows: pd.DataFrame, choice: str) -> pd.Series:
