@@ -70,6 +70,23 @@ def test_the_default_range_is_that_of_table_2():
     assert runs[0][0].key == runs[1][0].key
 
 
+def test_two_hidden_units_are_those_of_table_2():
+    runs = [nau_nmu.hidden_runs(nau_nmu.arms(), [2], seeds=1), nau_nmu.subset_runs(nau_nmu.arms(), ["mul"], seeds=1)]
+    assert [run.key for run in runs[0]] == [run.key for run in runs[1]]
+
+
+def test_ablations_differ_from_the_nmu_in_their_constraints_alone():
+    whole, *ablated = nau_nmu.hidden_runs(["NMU", *nau_nmu.ABLATIONS], [10], seeds=1)
+    penalised = [bool(run.recipe.penalties) for run in ablated]
+    clamps = [tuple(unit.clamp for unit in run.model.build(100)) for run in ablated]
+    assert list(zip(penalised, clamps)) == [(False, ("step",) * 2), (True, ("forward",) * 2), (False, ("forward",) * 2)]
+    for run in ablated:
+        layers = tuple(layer.but(options={}) for layer in run.model.layers)
+        recipe = run.recipe.but(penalties=whole.recipe.penalties)
+        assert run.but(model=run.model.but(layers=layers), recipe=recipe, labels=whole.labels) == whole
+    assert whole.structure() == ablated[0].structure()  # trained together
+
+
 @pytest.mark.parametrize("model", npu.LARGE_SCALE)
 @pytest.mark.parametrize("arm", ["code", "text"])
 def test_large_scale_networks_start_as_their_arm_says(model, arm):

@@ -11,7 +11,7 @@ from nalm import published, scoreboard
 from nalm.measures import Interval
 from nalm.records.store import COLUMNS, Store
 from nalm.papers import nau_nmu
-from nalm.scoreboard import Comparison, division, gates, penalty, ranges, subset_arithmetic
+from nalm.scoreboard import Comparison, division, drawn, gates, hidden, penalty, ranges, subset_arithmetic
 from nalm.scoreboard.__main__ import main
 from nalm.scoreboard.board import JUDGES
 from nalm.scoreboard.rules import Judge
@@ -301,17 +301,28 @@ def test_nau_nmu_figure_9_of_a_single_line_compares_its_choice_alone():
     assert [one.what for one in gates.figure_9(part)] == ["mul, NALU (shared), runs that chose multiplication"]
 
 
+def _as_drawn(item, models, change=None):
+    """Fifty runs per configuration with the success rates and means of a drawing; counts of solved runs may be exchanged."""
+    found, values = [], drawn.values(item)
+    for place, model in dict.fromkeys((place, model) for place, model, _ in values):
+        assert model in models
+        won = (change or {}).get((place, model), round(50 * values[place, model, "success"].estimate))
+        at, error = (values.get((place, model, measure)) for measure in ("solved_at_mean", "sparsity_error"))
+        for seed in range(50):
+            success, sign = seed < won, 1 if seed % 2 else -1
+            row = {"place": place, "model": model, "seed": seed, "iterations": 5_000_000, "operation": "mul", "success": success}
+            row |= {"solved_at": at.estimate * (1 + 0.01 * sign) if success and at else None}
+            found.append(row | {"sparsity_error": 2 * error.estimate * (1 + 1e-4 * sign) if success and error else 1e-9})
+    return pd.DataFrame(found)
+
+
 def _ranges(change=None):
-    """Runs of the lower half of Figure 3, as many solved as in print; the success of a configuration may be exchanged."""
-    drawn = ranges.published_ranges()
-    assert set(drawn["range"]) == set(nau_nmu.RANGES) and set(drawn["model"]) == set(nau_nmu.MULTIPLIERS)
-    counts = {(one.range, one.model): (round(one.success * one.runs), int(one.runs)) for one in drawn.itertuples()} | (change or {})
-    return pd.DataFrame([{"range": name, "model": model, "success": seed < won} for (name, model), (won, of) in counts.items() for seed in range(of)])
+    return _as_drawn("Fig3-bottom", nau_nmu.MULTIPLIERS, change).rename(columns={"place": "range"})
 
 
 def test_ranges_of_figure_3_agree_with_themselves():
-    found = list(ranges.figure_3(_ranges()))
-    assert len(found) == 35 + 3 and all(one.agrees for one in found)
+    found = list(ranges.figure_3_ranges(_ranges()))
+    assert sum("success rate" in one.what for one in found) == 35 and not [one.what for one in found if not one.agrees]
 
 
 @pytest.mark.parametrize(
@@ -322,13 +333,66 @@ def test_ranges_of_figure_3_agree_with_themselves():
     ],
 )
 def test_ranges_of_figure_3_differ(configuration, differing):
-    found = ranges.figure_3(_ranges({configuration: (10, 50)}))
+    found = ranges.figure_3_ranges(_ranges({configuration: 10}))
     assert {one.what for one in found if not one.agrees} == differing
 
 
 def test_ranges_that_were_not_run_are_left_out():
     part = _ranges().query("range == 'U[1.1,1.2)' and model == 'NMU'")
-    assert [one.what for one in ranges.figure_3(part)] == ["NMU on U[1.1,1.2), success rate"]
+    assert [one.what for one in ranges.figure_3_ranges(part)] == ["NMU on U[1.1,1.2), success rate"]
+
+
+def _sizes(item, models, change=None):
+    return _as_drawn(item, models, change).rename(columns={"place": "hidden"})
+
+
+@pytest.mark.parametrize(
+    ("change", "differing"),
+    [
+        ({}, set()),
+        (
+            {("4", "NMU, no R_sparse"): 40},
+            {"NMU, no R_sparse at hidden size 4, success rate", "without R_sparse, the NMU fails at larger hidden sizes"},
+        ),
+        ({("9", "NMU, no W-clamp"): 8}, {"NMU, no W-clamp at hidden size 9, success rate", "without the clamp, as many runs are solved"}),
+        (
+            {("2", "NMU, no R_sparse, no W-clamp"): 30},
+            {"NMU, no R_sparse, no W-clamp at hidden size 2, success rate", "no constraint is needed at hidden size 2"},
+        ),
+    ],
+)
+def test_the_ablation_of_figure_7(change, differing):
+    found = list(hidden.figure_7(_sizes("Fig7", hidden.ABLATED, change)))
+    assert found[0].what == "NMU, no R_sparse at hidden size 10, success rate"
+    assert sum("success rate" in one.what for one in found) == 36 and len([one for one in found if not isinstance(one, Comparison)]) == 5
+    assert {one.what for one in found if not one.agrees} == differing
+
+
+def test_an_ablation_without_all_models_of_a_size_makes_no_claims():
+    rows = _sizes("Fig7", hidden.ABLATED).query("hidden == '3' and model != 'NMU, no W-clamp'")
+    assert all(isinstance(one, Comparison) for one in hidden.figure_7(rows))
+
+
+def test_without_both_constraints_runs_are_later_and_less_sparse():
+    rows = _sizes("Fig7", hidden.ABLATED)
+    both = rows["model"] == "NMU, no R_sparse, no W-clamp"
+    for column, claim in {"solved_at": "solved later", "sparsity_error": "less sparse"}.items():
+        changed = rows.assign(**{column: rows[column].where(~both, rows[column] / 1000)})
+        differing = {one.what for one in hidden.figure_7(changed) if not one.agrees and not isinstance(one, Comparison)}
+        assert differing == {f"without both, runs are {claim} at larger hidden sizes"}
+
+
+def test_figure_3_is_judged_by_both_halves(book):
+    upper = _sizes("Fig3-top", nau_nmu.MULTIPLIERS).query("hidden != '2'").assign(range="U[1,2)")
+    default, lower = (part.to_dict("records") for _, part in _ranges().groupby(_ranges()["range"] != "U[1,2)"))
+    for experiment, rows in {"hidden": upper.to_dict("records"), "ranges": lower}.items():
+        _record(book, f"nau-nmu/{experiment}", rows)
+    assert _judge(book, "nau-nmu", "Figure 3")[["verdict", "seeds", "runs"]].tolist() == ["not yet", "0 of 50", "3500"]
+    _record(book, "nau-nmu/arithmetic", default + [row | {"operation": "add"} for row in default])
+    line = _judge(book, "nau-nmu", "Figure 3")
+    assert (line["runs"], line["ours"]) == ("3750", "0.64 [0.501, 0.759]")
+    # the halves draw the same configuration, each from runs of its own
+    assert line["differing"] == "; ".join(f"{model} at hidden size 2, solved at, mean" for model in ("NMU", "NAC•,NMU"))
 
 
 def _simple(arm="code", scale=1.0, seeds=20):

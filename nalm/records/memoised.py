@@ -37,6 +37,7 @@ def run_all(
     executor: Executor | None = None,
     scheduler: str = "",
     train: bool = True,
+    also: Sequence[str] = (),
 ) -> pd.DataFrame:
     """The rows of runs, in their order; trains and records those that are not recorded yet.
 
@@ -50,6 +51,7 @@ def run_all(
             processes; an executor of threads gains nothing, as the ensembles of a process take turns.
         scheduler: the address of a Dask scheduler, ``"tcp://host:8786"``, whose workers train all missing runs.
         train: if false, nothing is trained and missing runs have no row; for experiments that are recorded a part at a time.
+        also: other experiments, whose recorded rows count as well: a run of two figures is trained once.
 
     Returns:
         A row per run with the columns :data:`nalm.records.store.COLUMNS`, the runs' labels and one column per further evaluation set.
@@ -79,7 +81,7 @@ def run_all(
     if executor is None and not scheduler:
         check_device(device)  # elsewhere, the workers check it
     store = Store(results_folder(results), experiment)
-    sources = _sources(store)
+    sources = [source for name in (*also, experiment) for source in _sources(Store(results_folder(results), name))]
     known = _known(sources)
     missing = sum(run.key not in known for run in runs)
     if missing and train:

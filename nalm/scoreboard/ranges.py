@@ -1,45 +1,32 @@
-"""What the lower half of Figure 3 of *Neural Arithmetic Units* says of interpolation ranges, beside recorded rows."""
+"""What *Neural Arithmetic Units* says of interpolation ranges, beside recorded rows; the verdict on its Figure 3, of which that is the lower half."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nalm import measures, published
 from nalm.papers import nau_nmu
-from nalm.scoreboard.rules import Claim, Comparison, rate
+from nalm.scoreboard.drawn import beside_drawn, measured
+from nalm.scoreboard.hidden import figure_3_sizes, with_sizes
+from nalm.scoreboard.rules import Claim, Comparison, Judge
 from nalm.tables import text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["figure_3", "published_ranges"]
+__all__ = ["JUDGES", "figure_3", "figure_3_ranges"]
 
 
-def published_ranges() -> pd.DataFrame:
-    """The drawn values: the columns ``range``, ``model``, ``success`` and ``solved_at_mean``, and of how many ``runs``."""
-    table = published.load("nau_nmu_figures")
-    table = table[table["item"] == "Fig3-bottom"].assign(range=lambda drawn: drawn["x"].str.replace("]", ")"))
-    values = table.pivot_table(index=["range", "model"], columns="metric", values="value")
-    runs = table.groupby(["range", "model"])["n_runs"].max()
-    found = values.rename(columns={"success_rate": "success", "solved_at_step_mean": "solved_at_mean"})[["success", "solved_at_mean"]]
-    return found.assign(runs=runs).reset_index().rename_axis(columns=None)
-
-
-def figure_3(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
-    """Success rates, for the ranges and models that rows hold, and what section 4.1 says of the ranges.
-
-    The drawn means of *solved at* are not compared: they come from the fit that had not converged for many lines of Table 2.
+def figure_3_ranges(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
+    """What the lower half of the figure draws and what section 4.1 says of it, as far as rows hold what is compared.
 
     Args:
-        rows: with the columns ``range``, ``model`` and ``success``.
+        rows: with the columns ``range``, ``model``, ``success``, ``solved_at`` and ``sparsity_error``.
     """
-    rates = {names: measures.success_rate(part["success"]) for names, part in rows.groupby(["range", "model"])}
-    drawn = published_ranges().set_index(["range", "model"])
-    for names in ((name, model) for name in nau_nmu.RANGES for model in nau_nmu.MULTIPLIERS):
-        if names in rates:
-            theirs = drawn.loc[names]
-            yield Comparison(f"{names[1]} on {names[0]}, success rate", rates[names], rate(theirs["success"], int(theirs["runs"])))
+    parts = dict(iter(rows.groupby(["range", "model"])))
+    parts = {(name, model): parts[name, model] for name in nau_nmu.RANGES for model in nau_nmu.MULTIPLIERS if (name, model) in parts}
+    rates = {line: measured(part)["success"] for line, part in parts.items()}
+    yield from beside_drawn("Fig3-bottom", "on", parts)
     for name in ("U[-2,-1)", "U[-2,2)"):
         if (name, "NMU") in rates:
             yield Claim(f"the NMU can handle {name}: it solves most runs", rates[name, "NMU"].low > 0.5, text(rates[name, "NMU"], 2))
@@ -47,3 +34,21 @@ def figure_3(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
     if set(narrow) == set(nau_nmu.MULTIPLIERS):
         best = max(narrow.values(), key=lambda one: one.estimate)
         yield Claim("no model can learn U[1.1,1.2)", best.estimate == 0, text(best, 2))
+
+
+def figure_3(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
+    """Both halves; the default, two hidden units on U[1,2), belongs to either.
+
+    Args:
+        rows: with the columns of both.
+    """
+    yield from sorted(figure_3_sizes(rows[rows["range"] == "U[1,2)"]), key=lambda one: one.what != "NMU at hidden size 10, success rate")
+    yield from figure_3_ranges(rows[rows["hidden"] == "2"])
+
+
+def _of_figure_3(rows: pd.DataFrame) -> pd.DataFrame:
+    rows = with_sizes(rows)
+    return rows[(rows["operation"] == "mul") & rows["model"].isin(nau_nmu.MULTIPLIERS) & (rows["seed"] < 50)]
+
+
+JUDGES = {("nau-nmu", "Figure 3"): Judge(_of_figure_3, ("hidden", "range", "model"), figure_3)}

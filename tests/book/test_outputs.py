@@ -102,6 +102,7 @@ def test_says_how_fresh_its_rows_are(chapter: Path) -> None:
     source = "\n".join(cell.source for cell in code_cells(chapter))
     names = set(re.findall(r"run_all\([^\"]*\"([a-z-]+/[a-z0-9-]+)\"", source))
     assert bool(names) == ("run_all(" in source)
+    names |= set(re.findall(r"also=\[\"([a-z-]+/[a-z0-9-]+)\"\]", source))
     assert {name for name in names if f"{{freshness}}`{name}`" not in prose} == set()
 
 

@@ -70,6 +70,16 @@ def test_what_is_recorded_is_read_without_training(tmp_path, trained):
         read([0, 0])
 
 
+def test_a_run_of_two_experiments_is_trained_once(tmp_path, trained):
+    ask(runs(range(2)), tmp_path)
+    relabelled = [run.but(labels={"arm": "again"}) for run in runs(range(3))]
+    rows = run_all(relabelled, "demo/further", results=str(tmp_path), progress=False, also=[EXPERIMENT])
+    assert [run.seed for run in trained] == [0, 1, 2]
+    assert rows["experiment"].tolist() == [EXPERIMENT] * 2 + ["demo/further"] and set(rows["arm"]) == {"again"}
+    assert Store(tmp_path, "demo/further").read()["seed"].tolist() == [2]
+    assert cost(rows, str(tmp_path)).runs == 3
+
+
 def test_rows_hold_what_they_promise(tmp_path):
     rows = ask(runs(range(2)) + runs([0], unit="NAC"), tmp_path)
     assert rows["model"].tolist() == ["NMU", "NMU", "NAC"] == rows["arm"].tolist()
