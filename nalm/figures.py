@@ -160,7 +160,7 @@ def unit_style(name: str) -> tuple[str, str]:
 def styles_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Colour and marker of names that meet in a figure: as unit_style, and told apart where they would share a style.
 
-    Variants of a unit get shades of its colour, dark to light, and names that belong to no unit a sequence of colours,
+    Variants of a unit get shades of its colour, from dark to light, and names that belong to no unit a sequence of colours,
     both in the order of the names and each with a marker of its own.
 
     >>> styles_of(["NRU", "NMRU"]) == {name: unit_style(name) for name in ("NRU", "NMRU")}
@@ -178,9 +178,10 @@ def styles_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
             styles[group[0]] = unit_style(group[0])
             continue
         places = np.linspace(0, 1, len(group))
-        if shared:  # from the colour mixed with black to the colour itself
+        if shared:  # from the colour mixed with black to the colour itself, or from a dark colour to the colour mixed with white
             full = np.array(to_rgb(unit_style(group[0])[0]))
-            colours = [to_hex(full * (0.35 + 0.65 * place)) for place in places]
+            dark = full @ (0.2126, 0.7152, 0.0722) < 0.19
+            colours = [to_hex(full + (1 - full) * 0.45 * place if dark else full * (0.35 + 0.65 * place)) for place in places]
         else:
             colours = [to_hex(colormaps["viridis"](0.58 * place)) for place in places]
         styles |= {name: (colour, _MARKERS[n % len(_MARKERS)]) for n, (name, colour) in enumerate(zip(group, colours))}

@@ -87,6 +87,7 @@ def _fonts(figure):
     "names",
     [
         ["NRU", "NRU, lr 1e-1", "NRU, lr 1e-2", "NMRU"],
+        ["NMU", "NMU, no R_sparse", "NMU, no W-clamp", "NMU, no R_sparse, no W-clamp"],
         ["no L1", "L1 1e-11 to 1e-09", "L1 1e-09 to 1e-07", "L1 0.1 to 10", "clip both", "L2"],
     ],
 )

@@ -46,15 +46,17 @@ def figure_7(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
         rates = [found["2", model]["success"] for model in ABLATED]
         claim = "no constraint is needed at hidden size 2"
         yield Claim(claim, all(one.overlaps(rates[0]) for one in rates), text(min(rates, key=lambda one: one.estimate), 2))
-    pairs = {model: [(found[size, model], found[size, "NMU"]) for size in sizes if size != "2"] for model in nau_nmu.ABLATIONS}
-    if pairs[_FREE]:
+    larger = [size for size in sizes if size != "2"]
+    pairs = {model: [(found[size, model], found[size, "NMU"]) for size in larger] for model in nau_nmu.ABLATIONS}
+    if larger:
+        judged = f"at {', '.join(larger)}"
         failing = all(one["success"].high < whole["success"].low for one, whole in pairs[_FREE])
-        yield Claim("without R_sparse, the NMU fails at larger hidden sizes", failing)
+        yield Claim("without R_sparse, the NMU fails at larger hidden sizes", failing, judged)
         equal = all(one["success"].overlaps(whole["success"]) for one, whole in pairs[_UNCLAMPED])
-        yield Claim("without the clamp, as many runs are solved", equal)
+        yield Claim("without the clamp, as many runs are solved", equal, judged)
         for measure, claim in {"solved_at_mean": "solved later", "sparsity_error": "less sparse"}.items():
             more = all(one[measure].estimate > whole[measure].estimate for one, whole in pairs[_NEITHER])
-            yield Claim(f"without both, runs are {claim} at larger hidden sizes", more)
+            yield Claim(f"without both, runs are {claim} at larger hidden sizes", more, judged)
 
 
 def figure_3_sizes(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
