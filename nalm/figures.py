@@ -160,7 +160,7 @@ def unit_style(name: str) -> tuple[str, str]:
 def styles_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Colour and marker of names that meet in a figure: as unit_style, and told apart where they would share a style.
 
-    Variants of a unit get shades of its colour, from dark to light, and names that belong to no unit a sequence of colours,
+    Variants of a unit get shades of its colour, dark to light, and names that belong to no unit a sequence of colours,
     both in the order of the names and each with a marker of its own.
 
     >>> styles_of(["NRU", "NMRU"]) == {name: unit_style(name) for name in ("NRU", "NMRU")}

@@ -13,8 +13,6 @@ from nalm.tables import text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nalm.measures import Interval
-
 __all__ = ["ABLATED", "JUDGES", "figure_3_sizes", "figure_7", "with_sizes"]
 
 ABLATED = ("NMU", *nau_nmu.ABLATIONS)
@@ -22,7 +20,7 @@ ABLATED = ("NMU", *nau_nmu.ABLATIONS)
 
 _FREE, _UNCLAMPED, _NEITHER = nau_nmu.ABLATIONS
 
-Lines = dict[tuple[str, str], "pd.DataFrame"]
+_Lines = dict[tuple[str, str], "pd.DataFrame"]
 
 
 def with_sizes(rows: pd.DataFrame) -> pd.DataFrame:
@@ -70,20 +68,17 @@ def figure_3_sizes(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
     if "10" in _complete(lines, nau_nmu.MULTIPLIERS):
         rates = {model: measured(lines["10", model])["success"] for model in nau_nmu.MULTIPLIERS}
         best = max((one for model, one in rates.items() if model != "NMU"), key=lambda one: one.high)
-        yield Claim("at hidden size 10, the NMU solves more runs than all others", rates["NMU"].low > best.high, _both(rates["NMU"], best))
+        shown = f"{text(rates['NMU'], 2)} and {text(best, 2)}"
+        yield Claim("at hidden size 10, the NMU solves more runs than all others", rates["NMU"].low > best.high, shown)
 
 
-def _both(one: Interval, other: Interval) -> str:
-    return f"{text(one, 2)} and {text(other, 2)}"
-
-
-def _lines(rows: pd.DataFrame, models: tuple[str, ...]) -> Lines:
+def _lines(rows: pd.DataFrame, models: tuple[str, ...]) -> _Lines:
     """Hidden size and model -> rows, in the order of models and sizes."""
     parts = dict(iter(rows.groupby(["hidden", "model"])))
     return {(str(size), model): parts[str(size), model] for model in models for size in nau_nmu.HIDDEN if (str(size), model) in parts}
 
 
-def _complete(lines: Lines, models: tuple[str, ...]) -> list[str]:
+def _complete(lines: _Lines, models: tuple[str, ...]) -> list[str]:
     """The hidden sizes of which all models are there."""
     return [size for size in map(str, nau_nmu.HIDDEN) if all((size, model) in lines for model in models)]
 
