@@ -117,14 +117,20 @@ def median(values: Sequence[float], confidence: float = 0.95) -> Interval:
     return Interval(float(np.median(x)), float(ends.low), float(ends.high), x.size)
 
 
-def solved_at(values: Sequence[float], confidence: float = 0.95) -> Interval:
+def solved_at(
+    values: Sequence[float], confidence: float = 0.95, *, variance: Literal["likeliest", "sample"] = "likeliest"
+) -> Interval:
     r"""Mean first solved iteration with the profile-likelihood interval of a gamma distribution.
 
     The gamma distribution is parameterised by its mean :math:`\mu` and variance :math:`\sigma^2` (shape
     :math:`\mu^2/\sigma^2`, rate :math:`\mu/\sigma^2`); for every :math:`\mu` the likelihood is maximised over
     :math:`\sigma^2`, and the interval holds every :math:`\mu` that a likelihood-ratio test does not reject. The
-    likeliest :math:`\mu` is exactly the sample mean (the values printed in the papers differ from it where their
-    optimiser stopped early).
+    likeliest :math:`\mu` is exactly the sample mean.
+
+    ``variance="sample"`` leaves :math:`\sigma^2` at the variance of the sample, as the statistics behind the printed
+    means of Madsen & Johansen did, whose optimiser takes no step in it. A few values far above the others then raise
+    the likeliest :math:`\mu` over the sample mean, one far below lowers it, and the interval, which takes the variance
+    for known, is too narrow for such values.
 
     NaN values (runs that were never solved) are left out. With fewer than two values, with a standard deviation of
     at most 1e-5, or where a value is zero (a gamma likelihood has none there) the interval is Student's, cut at 0;
@@ -132,10 +138,14 @@ def solved_at(values: Sequence[float], confidence: float = 0.95) -> Interval:
 
     >>> solved_at([1000.0, 2000.0, 3000.0, 4000.0])
     Interval(estimate=2500.0, low=1450..., high=4861..., n=4)
+    >>> solved_at([1000.0] * 9 + [50_000.0], variance="sample")
+    Interval(estimate=9699..., low=6725..., high=12995..., n=10)
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import gammaln
 
+    if variance not in ("likeliest", "sample"):
+        raise ValueError(f'variance is {variance!r}; it must be "likeliest" or "sample".')
     x = _present(values, "solved_at")
     if (x < 0).any():
         raise ValueError("solved_at holds negative values; an iteration is zero or more.")
@@ -143,17 +153,22 @@ def solved_at(values: Sequence[float], confidence: float = 0.95) -> Interval:
         return _student(x, confidence, lowest=0.0)
     average = x.mean()
     mean_log = np.log(x / average).mean()
+    log_dispersion = np.log(x.var(ddof=1) / average**2)
 
-    def profile(log_ratio: float) -> float:  # log_ratio = log(mu / sample mean)
-        def negative(log_shape: float) -> float:
-            shape = np.exp(log_shape)
-            each = shape * (log_shape - log_ratio - np.exp(-log_ratio)) - gammaln(shape) + (shape - 1) * mean_log
-            return -x.size * each
+    def likelihood(log_ratio: float, log_shape: float) -> float:  # log_ratio = log(mu / sample mean)
+        shape = np.exp(log_shape)
+        return x.size * (shape * (log_shape - log_ratio - np.exp(-log_ratio)) - gammaln(shape) + (shape - 1) * mean_log)
 
-        return -minimize_scalar(negative, bounds=(-20.0, 45.0), method="bounded", options={"xatol": 1e-9}).fun
+    def profile(log_ratio: float) -> float:
+        if variance == "sample":
+            return likelihood(log_ratio, 2 * log_ratio - log_dispersion)
+        return -minimize_scalar(
+            lambda log_shape: -likelihood(log_ratio, log_shape), bounds=(-20.0, 45.0), method="bounded", options={"xatol": 1e-9}
+        ).fun
 
-    low, high = _likelihood_interval(profile, 0.0, confidence)
-    return Interval(float(average), float(average * np.exp(low)), float(average * np.exp(high)), x.size)
+    best = minimize_scalar(lambda at: -profile(at), bracket=(-0.05, 0.05), tol=1e-6).x if variance == "sample" else 0.0
+    ends = _likelihood_interval(profile, float(best), confidence)
+    return Interval(*(float(average * np.exp(position)) for position in (best, *ends)), x.size)
 
 
 def solved_at_median(values: Sequence[float], confidence: float = 0.95) -> Interval:

@@ -121,6 +121,20 @@ def test_extreme_sparsity_errors_have_finite_intervals():
     assert over.high <= 0.5
 
 
+@pytest.mark.parametrize(("few", "above"), [(np.full(5, 3.5e6), True), (np.full(1, 1e3), False)])
+def test_with_the_variance_held_solved_at_is_the_maximum_of_the_gamma_likelihood_in_its_mean(few, above):
+    values = np.append(np.linspace(15_000, 21_000, 95), few)
+    variance = values.var(ddof=1)
+    means = np.geomspace(values.mean() / 4, values.mean() * 4, 4001)
+    heights = np.array([_gamma(values, mean, variance).sum() for mean in means])
+    inside = means[heights > heights.max() - stats.chi2.ppf(0.95, 1) / 2]
+    held = measures.solved_at(values, variance="sample")
+    assert held.estimate == pytest.approx(means[heights.argmax()], rel=1e-3)
+    assert (held.low, held.high) == pytest.approx((inside[0], inside[-1]), rel=1e-3)
+    assert (held.estimate > values.mean()) == above
+    assert measures.solved_at(values).estimate == pytest.approx(values.mean())
+
+
 @given(st.lists(st.floats(1, 1e6), min_size=2, max_size=30))
 @settings(max_examples=60, deadline=None)
 def test_solved_at_holds_its_mean_and_scales_with_it(values):
@@ -202,6 +216,8 @@ def test_summarise_counts_solved_runs_only(rows):
 def test_bad_input_is_one_sentence(rows):
     with pytest.raises(ValueError, match="no column 'modle': did you mean 'model'"):
         measures.summarise(rows, by=["modle"])
+    with pytest.raises(ValueError, match='must be "likeliest" or "sample"'):
+        measures.solved_at([1.0, 2.0], variance="known")
     with pytest.raises(ValueError, match="no column 'solved_at'"):
         measures.summarise(rows.drop(columns="solved_at"), by=["model"])
     with pytest.raises(ValueError, match="no rows"):
