@@ -253,9 +253,9 @@ def test_tables_read_the_same_every_time():
             "agrees": [True, False],
         }
     )
-    table = figures.values_beside_published(frame, caption="Success rates")
+    table = tables.values_beside_published(frame, caption="Success rates")
     page = table._repr_html_()
-    assert page == figures.values_beside_published(frame, caption="Success rates")._repr_html_()
+    assert page == tables.values_beside_published(frame, caption="Success rates")._repr_html_()
     for part in ("<caption>Success rates</caption>", "0.64 [0.445, 0.798]", "0.080 ± 0.021", "50,000", "N&lt;M&gt;RU",
                  "overflow-x:auto", "<td>yes</td>", '<td class="number">200,000</td>', 'scope="col"'):  # fmt: skip
         assert part in page

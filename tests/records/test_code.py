@@ -71,7 +71,7 @@ def test_docstrings_comments_and_layout_are_no_code(tmp_path, edit):
         ("nalm.networks", "return ", "return 0 or ", FRESH),
         ("nalm.models.stack", "return ", "return 0 or ", OLDER),
         ("nalm.models.digit_sequence", "return ", "return 0 or ", FRESH),
-        ("nalm.figures", "return ", "return 0 or ", FRESH),
+        ("nalm.figures.styles", "return ", "return 0 or ", FRESH),
     ],
 )
 def test_rows_depend_on_their_own_code_only(tmp_path, edit, module, old, new, expected):
