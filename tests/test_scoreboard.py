@@ -513,6 +513,19 @@ def test_writing_and_checking(book, capsys):
     assert '<a href="division/no-redundancy.html">Neural Division Modules, Figure 3</a>' in page
 
 
+def test_what_is_missing_is_counted_and_timed_by_what_is_there(book):
+    rows = list(_division(seeds=10))
+    _record(book, "division/no-redundancy", rows, seconds=7200.0)
+    board = scoreboard.build(book / "book" / "results")
+    line = scoreboard.missing(board).frame.set_index("item").loc["Neural Division Modules, Figure 3"]
+    used = int(_item(board, "division", "Figure 3")["runs"])
+    needed = int(_item(published.load("items"), "division", "Figure 3")["runs"])
+    assert 0 < used <= len(rows) and used < needed
+    assert line[["runs recorded", "of", "hours to go"]].tolist() == [used, needed, 2 * (needed - used)]
+    untouched = scoreboard.missing(board).frame.set_index("item").loc["Neural Arithmetic Units, Figure 7"]
+    assert untouched["runs recorded"] == 0 and np.isnan(untouched["hours to go"])
+
+
 @pytest.mark.parametrize("item", [item for item, judge in JUDGES.items() if not isinstance(judge, Judge)], ids=" ".join)
 def test_what_needs_no_rows_agrees_with_the_paper_or_is_explained(item):
     compared = list(JUDGES[item]())

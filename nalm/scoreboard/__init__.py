@@ -21,7 +21,7 @@ Run as a module to write book/results/scoreboard.csv and the README's table, wit
 """
 
 from nalm.scoreboard.board import PAPERS, VERDICTS, build, load
-from nalm.scoreboard.page import Board, readme_block, summary
+from nalm.scoreboard.page import Board, missing, readme_block, summary
 from nalm.scoreboard.rules import Claim, Comparison
 
-__all__ = ["PAPERS", "VERDICTS", "Board", "Claim", "Comparison", "build", "load", "readme_block", "summary"]
+__all__ = ["PAPERS", "VERDICTS", "Board", "Claim", "Comparison", "build", "load", "missing", "readme_block", "summary"]

@@ -6,13 +6,14 @@ import html
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nalm import published
 from nalm.scoreboard.board import PAPERS, VERDICTS
 from nalm.tables import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["END", "START", "Board", "readme_block", "summary"]
+__all__ = ["END", "START", "Board", "missing", "readme_block", "summary"]
 
 START, END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
 
@@ -23,6 +24,24 @@ def summary(board: pd.DataFrame) -> Table:
 
     counts = [_counts(title, board[board["paper"] == paper]) for paper, title in PAPERS.items()]
     return Table(pd.DataFrame([*counts, _counts("all", board)]), caption="Figures and tables by verdict")
+
+
+def missing(board: pd.DataFrame) -> Table:
+    """How many runs of the items that are not yet done are recorded, and how long the others would take.
+
+    Hours are those of one core at the rate of the recorded runs of the same item; none where there are none.
+    """
+    import pandas as pd
+
+    needed = published.load("items").set_index(["paper", "item"])[["runs", "iterations"]].fillna(0)
+    lines = []
+    for row in board[board["verdict"] == "not yet"].to_dict("records"):
+        runs, iterations = needed.loc[row["paper"], row["item"]]
+        recorded = int(row["runs"] or 0)
+        hours = (runs - recorded) * iterations * int(row["seconds"]) / int(row["run_iterations"]) / 3600 if recorded else float("nan")
+        lines.append([f"{PAPERS[row['paper']]}, {row['item']}", recorded, int(runs), int(iterations), round(hours) if recorded else hours])
+    columns = ["item", "runs recorded", "of", "iterations each", "hours to go"]
+    return Table(pd.DataFrame(lines, columns=columns), caption="Figures and tables that are not yet done")
 
 
 def _plural(number: int, one: str, several: str) -> str:
