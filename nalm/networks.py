@@ -39,46 +39,64 @@ class DigitCNN(nn.Module):
 
 
 class DigitSequenceNetwork(nn.Module):
-    """A digit reader whose numbers are accumulated by a recurrent unit.
+    """A digit reader whose numbers are accumulated by a recurrent cell.
 
     Args:
-        cell: a unit with two inputs (the image's number, the state) and one output (the next state); ``None``: the exact product of the numbers.
+        cell: a unit with two inputs (the image's number, the state) and one output (the next state); an LSTM of size 1, whose hidden state is the
+            result; ``None``: exact, the running product of the numbers from a state of 1, their running sum from 0.
         initial_state: the state before the first digit; not learned.
 
     Shapes: (batch, steps, 28, 28) -> (batch, steps), the state after each digit.
     """
 
-    def __init__(self, cell: Unit | None, initial_state: float) -> None:
+    def __init__(self, cell: Unit | nn.LSTMCell | None, initial_state: float) -> None:
         super().__init__()
         self.reader = DigitCNN()
         self.cell = cell
         self.initial_state = initial_state
 
     def forward(self, images: Tensor) -> Tensor:
-        return self._states(self.reader(images))[0]
+        return self.accumulate(self.reader(images))
 
     def forward_with_activation_penalty(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """The states and the penalty R_z on the means of the cell's two inputs over batch and steps."""
+        """The states, and the penalty R_z on the cell's two inputs over batch and steps."""
         states, inputs = self._states(self.reader(images))
-        return states, activation_penalty(self.cell, inputs.flatten(0, -2).mean(0))
+        return states, activation_penalty(self.cell, inputs)
+
+    def accumulate(self, numbers: Tensor) -> Tensor:
+        """The states for numbers in place of images: (batch, steps) -> (batch, steps)."""
+        return self._states(numbers)[0]
 
     def _states(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
         if self.cell is None:
-            return self.initial_state * numbers.cumprod(-1), numbers.unsqueeze(-1)
-        state = torch.full_like(numbers[..., :1], self.initial_state)
+            return numbers.cumprod(-1) if self.initial_state else numbers.cumsum(-1), numbers.unsqueeze(-1)
+        state = memory = torch.full_like(numbers[..., :1], self.initial_state)
         states, inputs = [], []
         for number in numbers.split(1, -1):
             inputs.append(torch.cat([number, state], -1))
-            state = self.cell(inputs[-1])
+            if isinstance(self.cell, nn.LSTMCell):
+                state, memory = self.cell(number, (state, memory))
+            else:
+                state = self.cell(inputs[-1])
             states.append(state)
         return torch.cat(states, -1), torch.stack(inputs, -2)
 
 
-def activation_penalty(cell: nn.Module | None, mean: Tensor) -> Tensor:
+def activation_penalty(cell: nn.Module | None, inputs: Tensor) -> Tensor:
     r"""R_z (nau-nmu paper, section 4.2 and appendix D.2): draws the mean of inputs that are not selected to the operation's identity.
 
-    Multiplication: :math:`\frac1I\sum_j (1 - W_j)(1 - \bar z_j)^2`; addition: :math:`\frac1I\sum_j (1 - |W_j|)\,\bar z_j^2`.
+    Multiplication: :math:`\frac1I\sum_j (1 - W_j)(1 - \bar z_j)^2`; addition: :math:`\frac1I\sum_j (1 - |W_j|)\,\bar z_j^2`. The NAC• takes the
+    formula of multiplication on the logarithms that its weights multiply, as in the authors' code, which draws their mean to 1, though the identity
+    has logarithm 0.
+
+    Args:
+        cell: an NMU, NACMul, NAU or NAC of one output.
+        inputs: (..., in); the mean is over all but the last dimension.
+
+    Raises:
+        ValueError: another cell.
     """
+    mean = (torch.log(inputs.abs() + cell.eps) if isinstance(cell, NACMul) else inputs).reshape(-1, inputs.shape[-1]).mean(0)
     if isinstance(cell, NMU | NACMul):
         (weight,) = cell.effective_weights()
         return ((1 - weight) * (1 - mean).square()).mean()

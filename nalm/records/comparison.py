@@ -116,6 +116,7 @@ def differences(row: dict[str, Any], new: dict[str, Any], others: Sequence[dict[
         floor, old = tolerances.floor if name.startswith(("test", "valid")) else 1.0, row.get(name, math.nan)
         shown = f"is recorded as {old:.3g}, retrained {new[name]:.3g}"
         compare(name, lambda one, name=name, floor=floor: _decades_apart(one.get(name, math.nan), new[name], floor), tolerances.errors, shown)
+    compare("lows", lambda one: _lows_apart(one, new, tolerances.floor), tolerances.errors, "of the test errors are others")
     return found
 
 
@@ -157,6 +158,14 @@ def _weights_apart(a: dict[str, Any], b: dict[str, Any]) -> float:
             apart = np.where(same, 0.0, np.abs(ours - theirs) / np.maximum(1.0, np.abs(theirs)))
         largest = max(largest, float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0)))
     return largest
+
+
+def _lows_apart(a: dict[str, Any], b: dict[str, Any], floor: float) -> float:
+    """How far the lowest errors of two rows are apart, in decades: nothing if neither keeps them, infinite if one does or of other sets."""
+    first, second = ({} if pd.isna(row.get("lows")) else json.loads(row["lows"]) for row in (a, b))
+    if first.keys() != second.keys():
+        return math.inf
+    return max((_decades_apart(lows[-1][1], second[name][-1][1], floor) for name, lows in first.items() if lows and second[name]), default=0.0)
 
 
 def _decades_apart(a: float, b: float, floor: float) -> float:

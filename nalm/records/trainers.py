@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nalm.dynamics.ensemble import NODEEnsemble
-from nalm.models import NODE
+from nalm.models import NODE, DigitSequence
+from nalm.sequences import SequenceEnsemble
 from nalm.training import Ensemble, GraphedEnsemble, Run
 
 __all__ = ["trainer_of"]
@@ -13,4 +14,6 @@ def trainer_of(run: Run, device: str = "cpu") -> type[Ensemble] | type[NODEEnsem
     """The class whose objects train runs like this one on that device."""
     if isinstance(run.model, NODE):
         return NODEEnsemble
+    if isinstance(run.model, DigitSequence):
+        return SequenceEnsemble
     return GraphedEnsemble if device.startswith("cuda") else Ensemble

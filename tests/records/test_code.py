@@ -7,9 +7,10 @@ import pytest
 
 from nalm.models import DigitSequence, Layer, Stack
 from nalm.records import PUBLISHED, Store, code, experiments, freshness, run_all
-from nalm.tasks import DigitSequenceTask, SimpleArithmeticTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask, Uniform
-from nalm.training import SGD, Adam, Discretisation, Ensemble, Recipe, RMSProp, Run
 from nalm.records.row import row_of
+from nalm.records.trainers import trainer_of
+from nalm.tasks import DigitSequenceTask, SimpleArithmeticTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask, Uniform
+from nalm.training import SGD, Adam, Discretisation, Recipe, RMSProp, Run
 from nalm.units import UNITS
 
 EXPERIMENT = "demo/code"
@@ -120,10 +121,10 @@ def test_all_code_that_is_executed_is_known(name):
     def notice(frame, event, argument):
         executed.add(frame.f_globals.get("__name__", ""))
 
-    rebuilt = Run.from_json(asked.canonical())
+    rebuilt, trainer = Run.from_json(asked.canonical()), trainer_of(asked)
     sys.setprofile(notice)
     try:
-        row_of(rebuilt, 0, Ensemble([rebuilt]).train(), "demo/traced", "")
+        row_of(rebuilt, 0, trainer([rebuilt]).train(), "demo/traced", "")
     finally:
         sys.setprofile(None)
     executed = {module for module in executed if module.startswith("nalm.")}
