@@ -278,3 +278,17 @@ def test_tables_read_the_same_every_time():
 )
 def test_spreads_end_at_their_second_digit(estimate, spread, expected):
     assert tables.text(Spread(estimate, spread, 20)) == expected
+
+
+def test_lines_over_lengths_are_in_order_with_bands_and_rings():
+    places = ["1", "10", "2"]
+    table = pd.DataFrame({"length": places, "model": "NMU", "success": [0.9, 0.5, 0.7], "success_low": 0.1, "success_high": 1.0})
+    (axis,) = figures.over_lengths(table, table[["length", "model", "success"]], panels=["success"]).axes
+    rings, ours = axis.lines
+    assert ours.get_ydata().tolist() == rings.get_ydata().tolist() == [0.9, 0.7, 0.5]
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["1", "2", "10"]
+    assert len(axis.collections) == 1 and rings.get_markerfacecolor() == "none"
+    with pytest.raises(ValueError, match="nothing to draw"):
+        figures.over_lengths()
+    with pytest.raises(ValueError, match="no panel called 'succes'"):
+        figures.over_lengths(table, panels=["succes"])

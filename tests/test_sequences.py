@@ -14,7 +14,7 @@ from nalm.records.lows import first_below, record_lows
 from nalm.records.trainers import trainer_of
 from nalm.sequences import SequenceEnsemble
 from nalm.tasks import DigitSequenceTask
-from nalm.training import ActivationPenalty, Adam, Discretisation, Ensemble, Recipe, Run
+from nalm.training import ActivationPenalty, Adam, Checkpoint, Discretisation, Ensemble, Recipe, Run
 from nalm.units import NAU, NMU, NALU, NACMul
 
 PRODUCT = DigitSequenceTask(operation="product", source="sklearn", test_lengths=(1, 2, 5))
@@ -114,7 +114,10 @@ def _run(task, cell, start, seed=0, **recipe):
     return Run(task=task, model=DigitSequence(cell=cell, initial_state=start), recipe=Recipe(**recipe), seed=seed)
 
 
-@pytest.mark.parametrize(("task", "cell", "start"), [(PRODUCT, Layer(unit="NMU"), 1.0), (SUM, "LSTM", 0.0), (SUM, None, 0.0)], ids=["NMU", "LSTM", "sum"])
+CELLS = {"NMU": (PRODUCT, Layer(unit="NMU"), 1.0), "LSTM": (SUM, "LSTM", 0.0), "exact sum": (SUM, None, 0.0)}
+
+
+@pytest.mark.parametrize(("task", "cell", "start"), CELLS.values(), ids=CELLS.keys())
 def test_reading_each_image_once_changes_no_error(task, cell, start):
     runs = [_run(task, cell, start, seed) for seed in range(2)]
     once, each = SequenceEnsemble(runs).train(), Ensemble(runs).train()
@@ -180,3 +183,21 @@ def test_penalties_and_first_states_are_those_of_the_authors_code():
     }
     assert {start for _, start in of("sum").values()} == {0.0}
     assert {name: tuple(arms) for name, arms in {"product": of("product"), "sum": of("sum")}.items()} == digits.MODELS
+
+
+def test_an_interrupted_training_goes_on(tmp_path):
+    asked, checkpoint = [_run(SUM, Layer(unit="NAU"), 0.0, iterations=6)], Checkpoint(tmp_path / "training.pt", every=0)
+    reached = 0
+
+    def interrupt(iterations):
+        nonlocal reached
+        reached += iterations
+        if reached > 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        SequenceEnsemble(asked).train(interrupt, checkpoint)
+    assert checkpoint.read()["iteration"] == 4
+    resumed, whole = SequenceEnsemble(asked).train(checkpoint=checkpoint), SequenceEnsemble(asked).train()
+    assert all((resumed.errors[name] == errors).all() for name, errors in whole.errors.items())
+    assert all((resumed.weights[name] == weights).all() for name, weights in whole.weights.items())

@@ -8,6 +8,7 @@ No function touches pyplot or global state; each returns a Figure that notebooks
 """
 
 from nalm.figures.costs import bars, cost_curves
+from nalm.figures.lengths import over_lengths
 from nalm.figures.lines import courses, curves
 from nalm.figures.maps import error_maps
 from nalm.figures.panels import by_range
@@ -25,6 +26,7 @@ __all__ = [
     "distribution",
     "error_maps",
     "gate_histograms",
+    "over_lengths",
     "scatter",
     "style",
     "styles_of",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["by_range"]
 
 # panel: (column of the estimate, ends of its interval, axis label, logarithmic)
-_PANELS = {
+PANELS = {
     "success": ("success", "success_low", "success_high", "success rate", False),
     "solved_at": ("solved_at_mean", "solved_at_low", "solved_at_high", "solved at iteration", True),
     "sparsity_error": (
@@ -45,8 +45,8 @@ def by_range(
     """
     panels = [panels] if isinstance(panels, str) else list(panels)
     for panel in panels:
-        require(panel, _PANELS, "panel")
-    for name in [x, hue] + [column for panel in panels for column in _PANELS[panel][:3]]:
+        require(panel, PANELS, "panel")
+    for name in [x, hue] + [column for panel in panels for column in PANELS[panel][:3]]:
         require(name, summary.columns, "column of the summary")
     places, models = list(dict.fromkeys(summary[x])), list(dict.fromkeys(summary[hue]))
     step = min(0.16, 0.72 / max(len(models), 1))
@@ -57,7 +57,7 @@ def by_range(
         figure = Figure(figsize=(WIDTH, 1.1 + 1.95 * len(panels)), layout="constrained")
         axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         for axis, panel in zip(axes, panels):
-            column, low, high, label, logarithmic = _PANELS[panel]
+            column, low, high, label, logarithmic = PANELS[panel]
             for model in models:
                 colour, marker = styles[str(model)]
                 part = summary[summary[hue] == model]

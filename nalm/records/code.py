@@ -1,8 +1,8 @@
 """The code that a run's result depends on, as a hash: rows know whether they are older than it.
 
-A run depends on all of :mod:`nalm.training` (and of :mod:`nalm.dynamics`, if it is trained there), on the descriptions of its model and of values, on
-how a row is made, and on the files of its own task, units and networks with everything they import. What is hashed is the syntax tree, without
-comments, docstrings and layout.
+A run depends on all of :mod:`nalm.training` (and of :mod:`nalm.dynamics` or :mod:`nalm.sequences`, if it is trained there), on the descriptions
+of its model and of values, on how a row is made, and on the files of its own task, units and networks with everything they import. What is hashed
+is the syntax tree, without comments, docstrings and layout.
 
 A change of code that changes no result makes rows older than it all the same. :func:`nalm.records.confirm` retrains a sample of them, and where it
 comes out the same to the last digit, the others count as confirmed whose configurations take the same way through the code (``way``).

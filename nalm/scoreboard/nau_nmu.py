@@ -12,7 +12,7 @@ from torch.func import hessian
 
 from nalm import NMU, measures, published
 from nalm.measures import Interval
-from nalm.scoreboard import gates, hidden, penalty, ranges, subset_arithmetic
+from nalm.scoreboard import digits, gates, hidden, penalty, ranges, subset_arithmetic
 from nalm.scoreboard.rules import Claim, Comparison, Judge, exactly, rate, solved
 from nalm.tables import text
 
@@ -112,4 +112,5 @@ JUDGES = {
     **gates.JUDGES,
     **hidden.JUDGES,
     **ranges.JUDGES,
+    **digits.JUDGES,
 }

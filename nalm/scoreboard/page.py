@@ -29,7 +29,8 @@ def summary(board: pd.DataFrame) -> Table:
 def missing(board: pd.DataFrame) -> Table:
     """How many runs of the items that are not yet done are recorded, and how long the others would take.
 
-    Hours are those of one core at the rate of the recorded runs of the same item; none where there are none.
+    Runs of fewer iterations than the paper's do not count. Hours are those of one core at the rate of what is recorded of the same item, short runs
+    included; none where nothing is.
     """
     import pandas as pd
 
@@ -37,9 +38,12 @@ def missing(board: pd.DataFrame) -> Table:
     lines = []
     for row in board[board["verdict"] == "not yet"].to_dict("records"):
         runs, iterations = needed.loc[row["paper"], row["item"]]
-        recorded = int(row["runs"] or 0)
-        hours = (runs - recorded) * iterations * int(row["seconds"]) / int(row["run_iterations"]) / 3600 if recorded else float("nan")
-        lines.append([f"{PAPERS[row['paper']]}, {row['item']}", recorded, int(runs), int(iterations), round(hours) if recorded else hours])
+        short = row["iterations"] and not row["iterations"].startswith(f"{int(iterations):,} of")
+        recorded = 0 if short else int(row["runs"] or 0)
+        hours = float("nan")
+        if row["runs"]:
+            hours = round((runs - recorded) * iterations * int(row["seconds"]) / int(row["run_iterations"]) / 3600)
+        lines.append([f"{PAPERS[row['paper']]}, {row['item']}", recorded, int(runs), int(iterations), hours])
     columns = ["item", "runs recorded", "of", "iterations each", "hours to go"]
     return Table(pd.DataFrame(lines, columns=columns), caption="Figures and tables that are not yet done")
 

@@ -70,6 +70,7 @@ def test_docstrings_comments_and_layout_are_no_code(tmp_path, edit):
         ("nalm.tasks.simple_arithmetic", "return ", "return 0 or ", FRESH),
         ("nalm.units.npu", "return ", "return 0 or ", FRESH),
         ("nalm.networks", "return ", "return 0 or ", FRESH),
+        ("nalm.sequences.ensemble", "return ", "return 0 or ", FRESH),
         ("nalm.models.stack", "return ", "return 0 or ", OLDER),
         ("nalm.models.digit_sequence", "return ", "return 0 or ", FRESH),
         ("nalm.figures.styles", "return ", "return 0 or ", FRESH),
