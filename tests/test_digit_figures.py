@@ -58,6 +58,18 @@ def test_what_is_drawn_agrees_with_itself(item):
     assert not [one.what for one in found if not one.agrees and "sparsity error" not in one.what]
 
 
+def test_only_runs_of_full_length_stand_beside_the_figure():
+    rows = _as_drawn("Figure 15").assign(iterations=388_388)
+    found = digits.as_drawn("Figure 15", rows).set_index(["model", "length"])
+    values = drawn.values("Fig15")
+    assert set(found.index.levels[0]) == set(digits.FIGURES["Figure 15"][1].values())
+    for (model, length), success in found["success"].items():
+        assert success == values[length, model, "success"].estimate
+    assert digits.as_drawn("Figure 15", rows.assign(iterations=3_880)) is None
+    assert digits.as_drawn("Figure 15", rows[rows["model"] != "exact product"]) is None
+    assert digits.as_drawn("Figure 15", rows[rows["model"] == "exact product"]) is None
+
+
 @pytest.mark.parametrize(
     ("item", "change", "differing"),
     [

@@ -20,8 +20,8 @@ TOGETHER = [
     ["NPU", "RealNPU", "NaiveNPU", "NMU", "NALU", "iNALU"],
     ["NAC•", "NAC•,σ", "NAC•,NMU", "NALU", "NMU", "Gated NAU/NMU"],
     ["NAC+", "Linear", "NALU", "NAU"],
-    ["NAC•", "NAC•,σ", "NAC•,NMU", "NALU", "NMU", "LSTM"],
-    ["NAC+", "NAC+,Rz", "NALU", "NAU", "LSTM"],
+    ["NAC•", "NAC•,σ", "NAC•,NMU", "NALU", "NMU", "LSTM", "exact product"],
+    ["NAC+", "NAC+,Rz", "NALU", "NAU", "LSTM", "exact sum"],
     ["Real NPU (modified)", "NPU (no constraints)", "NPU (clip & reg)"],
     ["Gated NAU/NMU", "NALU (shared)", "NALU (separate)"],
 ]

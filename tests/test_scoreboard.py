@@ -527,6 +527,13 @@ def test_what_is_missing_is_counted_and_timed_by_what_is_there(book):
     assert untouched["runs recorded"] == 0 and np.isnan(untouched["hours to go"])
 
 
+def test_short_runs_do_not_count_but_tell_the_time(book):
+    _record(book, "nau-nmu/sequential-mnist", [{"model": "NMU", "seed": seed, "iterations": 3_880} for seed in range(2)], seconds=60.0)
+    line = scoreboard.missing(scoreboard.build(book / "book" / "results")).frame.set_index("item").loc["Neural Arithmetic Units, Figure 4"]
+    assert line[["runs recorded", "of"]].tolist() == [0, 70]
+    assert line["hours to go"] == round(70 * 388_388 / 3_880 * 60 / 3600)
+
+
 @pytest.mark.parametrize("item", [item for item, judge in JUDGES.items() if not isinstance(judge, Judge)], ids=" ".join)
 def test_what_needs_no_rows_agrees_with_the_paper_or_is_explained(item):
     compared = list(JUDGES[item]())

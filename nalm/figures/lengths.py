@@ -60,7 +60,7 @@ def over_lengths(
                     part = part.reindex(lengths)
                     places = np.arange(len(lengths))
                     if ours:
-                        axis.fill_between(places, part[low] + lift, part[high] + lift, color=colour, alpha=0.1, linewidth=0)
+                        axis.fill_between(places, part[low] + lift, part[high] + lift, color=colour, alpha=0.08, linewidth=0)
                         axis.plot(places, part[column] + lift, color=colour, marker=marker, markersize=5)
                     else:
                         axis.plot(places, part[column] + lift, **_hollow(colour))

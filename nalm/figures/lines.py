@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Mapping, Sequence
 import matplotlib
 import numpy as np
 from matplotlib.lines import Line2D
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from nalm.figures.styles import WIDTH, Figure, axis_name, legend_columns, legend_entry, require, style, unit_style
+from nalm.figures.styles import WIDTH, Figure, axis_name, legend_columns, legend_entry, require, style, styles_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,11 +30,12 @@ def curves(
     """Learning curves: a thin line per run, a thick one for the median of each model, on a logarithmic axis."""
     for name in (x, y, hue, run):
         require(name, logs.columns, "column of the logs")
+    styles = styles_of([str(model) for model in dict.fromkeys(logs[hue])])
     with style():
         figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
         axis = figure.subplots()
         for model, part in logs.groupby(hue, sort=False):
-            colour, marker = unit_style(str(model))
+            colour, marker = styles[str(model)]
             for _, single in part.groupby(run, sort=False):
                 axis.plot(single[x], single[y], color=colour, linewidth=0.7, alpha=0.35)
             middle = part.groupby(x)[y].median()
@@ -45,9 +46,10 @@ def curves(
             axis.axhline(threshold, color="#1A1A1A", linestyle="--", linewidth=1)
             axis.annotate("threshold", (1, threshold), xycoords=("axes fraction", "data"), ha="right", va="bottom",
                           fontsize=9)  # fmt: skip
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axis.set(xlabel=xlabel or axis_name(x), ylabel=ylabel or axis_name(y))
-        handles = [legend_entry(str(model), line=True) for model in dict.fromkeys(logs[hue])]
+        handles = [legend_entry(model, line=True, styled=styled) for model, styled in styles.items()]
         figure.legend(handles=handles, loc="outside upper center", ncols=legend_columns(handles))
     return figure
 

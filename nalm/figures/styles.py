@@ -50,6 +50,8 @@ UNIT_STYLES: dict[str, tuple[str, str]] = {
     "ReLU6": ("#5C5C1F", "D"),
     "Dense": ("#333333", "P"),
     "LSTM": ("#000000", "*"),
+    "exact product": ("#4C4C4C", "d"),
+    "exact sum": ("#4C4C4C", "d"),
 }
 _SPELLINGS = {
     "RealNPU": "Real NPU",

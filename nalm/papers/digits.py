@@ -14,7 +14,7 @@ from nalm.tasks import DigitSequenceTask
 from nalm.training import ActivationPenalty, Adam, Discretisation, Recipe, Run
 from nalm.values import choose
 
-__all__ = ["EPOCHS", "LENGTHS", "MODELS", "digit_arms", "digit_runs", "digit_task"]
+__all__ = ["EPOCHS", "ITERATIONS", "LENGTHS", "MODELS", "digit_arms", "digit_runs", "digit_task"]
 
 LENGTHS = {"product": tuple(range(1, 21)), "sum": (1, 10, *range(100, 1001, 100))}
 """Operation -> how many digits test sequences have."""
@@ -23,7 +23,10 @@ TRAINED_ON = {"product": 2, "sum": 10}
 """Operation -> how many digits training and validation sequences have."""
 
 EPOCHS = 1001
-"""Passes over the training sequences: 388,388 updates on products, 86,086 on sums."""
+"""Passes over the training sequences."""
+
+ITERATIONS = {"product": 388_388, "sum": 86_086}
+"""Operation -> the updates of so many epochs of MNIST."""
 
 MODELS = {
     "product": ("NMU", "NMU, no R_z", "NAC•,NMU", "NAC•,NMU, no R_z", "NAC•,σ", "NAC•", "NALU", "LSTM", "exact product"),

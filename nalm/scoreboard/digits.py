@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nalm.measures import Interval
-from nalm.papers.digits import LENGTHS
+from nalm.measures import summarise
+from nalm.papers.digits import ITERATIONS, LENGTHS
 from nalm.records.lows import first_below
 from nalm.scoreboard.drawn import beside_drawn, measured
 from nalm.scoreboard.rules import Claim, Comparison, Judge
@@ -22,7 +23,7 @@ from nalm.tables import text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FIGURES", "JUDGES", "REFERENCE", "by_length", "figure", "references", "thresholds"]
+__all__ = ["FIGURES", "JUDGES", "REFERENCE", "as_drawn", "by_length", "figure", "references", "thresholds"]
 
 REFERENCE = {"product": "exact product", "sum": "exact sum"}
 """Operation -> the model whose reader is all there is to learn."""
@@ -107,6 +108,28 @@ def by_length(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def as_drawn(item: str, rows: pd.DataFrame) -> pd.DataFrame | None:
+    """The measures of a figure's models over lengths, under the names that it has for them.
+
+    ``None`` if the rows are of shorter runs than the paper's, or of none of its models, or if there are no two reference runs.
+
+    Args:
+        item: name in :data:`FIGURES`.
+        rows: some of its models, and the reference runs.
+    """
+    operation, names = FIGURES[item]
+    if rows["iterations"].min() < ITERATIONS[operation] or not rows["model"].isin(names).any() or len(references(rows, operation)) < 2:
+        return None
+    return summarise(_renamed(item, by_length(rows, operation)), ["length", "model"])
+
+
+def _renamed(item: str, lengths: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a figure's models, under the names that it has for them."""
+    _, names = FIGURES[item]
+    part = lengths[lengths["model"].isin(names)]
+    return part.assign(model=part["model"].map(names))
+
+
 def figure(item: str, rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
     """What a figure draws and what the text says of it.
 
@@ -115,10 +138,9 @@ def figure(item: str, rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
         rows: all its models and the reference runs.
     """
     operation, names = FIGURES[item]
-    lengths = by_length(rows, operation)
-    parts = {(length, names[model]): part for (length, model), part in lengths.groupby(["length", "model"], sort=False) if model in names}
-    longest, ours = str(LENGTHS[operation][-1]), next(iter(names.values()))
-    yield from beside_drawn(item.replace("Figure ", "Fig"), "at length", dict(sorted(parts.items(), key=lambda part: part[0] != (longest, ours))))
+    parts = dict(iter(_renamed(item, by_length(rows, operation)).groupby(["length", "model"], sort=False)))
+    headline = str(LENGTHS[operation][-1]), next(iter(names.values()))
+    yield from beside_drawn(item.replace("Figure ", "Fig"), "at length", dict(sorted(parts.items(), key=lambda part: part[0] != headline)))
     found = {at: measured(part) for at, part in parts.items()}
     yield from _CLAIMS[item]({(int(length), model): one for (length, model), one in found.items()})
 
