@@ -1,54 +1,60 @@
 """The code that a run's result depends on, as a hash: rows know whether they are older than it.
 
-A run depends on all of :mod:`nalm.training` (and of :mod:`nalm.dynamics` or :mod:`nalm.sequences`, if it is trained there), on the descriptions
-of its model and of values, on how a row is made, and on the files of its own task, units and networks with everything they import. What is hashed
-is the syntax tree, without comments, docstrings and layout.
+A run's code is the definitions (:mod:`nalm.records.definitions`) that are reached from its task, its units and networks, the descriptions it is made
+of, what trains it and how its row is made. So a new unit, task, loss or optimiser makes no row older that does not use it, nor does anything that
+changes no number: where a definition stands, checkpoints, progress, error messages. PyTorch counts by its minor version, 2.12.
 
 A change of code that changes no result makes rows older than it all the same. :func:`nalm.records.confirm` retrains a sample of them, and where it
 comes out the same to the last digit, the others count as confirmed whose configurations take the same way through the code (``way``).
+:func:`nalm.records.sidebyside.compare_code` runs old and new code side by side instead, on every structure that rows have.
 """
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import importlib
 import json
-import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal, get_args
 
 import pandas as pd
 import torch
 
+from nalm.models import DigitSequence
+from nalm.records.definitions import Definitions, Place
 from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
 from nalm.records.trainers import trainer_of
 from nalm.training import Run
+from nalm.values import Value
 
-__all__ = ["CONFIRMED", "FRESH", "OLDER", "Freshness", "code", "code_on_disk", "codes", "freshness", "freshness_of", "least_fresh", "modules", "way"]
+__all__ = ["CONFIRMED", "FRESH", "OLDER", "Freshness", "code", "code_on_disk", "codes", "entrances", "freshness", "freshness_of", "least_fresh", "way"]
 
-Freshness = Literal["fresh", "confirmed by retraining a sample", "older than the code it depends on"]
+Freshness = Literal["fresh", "confirmed", "older than the code it depends on"]
 FRESH, CONFIRMED, OLDER = get_args(Freshness)
 
-_PARSING = threading.Lock()
-"""CPython 3.11 fails when two threads build syntax trees at once."""
 PACKAGE = Path(__file__).resolve().parents[1]
-ALWAYS = ("nalm.models.stack", "nalm.models.whole", "nalm.values", "nalm.records.row")
-FUNCTIONS = {"nalm.measures": "first_solved"}
-"""Of a module that is mostly about something else, the one function that rows depend on."""
-ON_CUDA = {"nalm.training.graphed"}
-"""Not part of the code: how CUDA devices replay the same updates. No published row has passed through it."""
+NO_NUMBER = (
+    "nalm.training.checkpoint",  # what is read is what was written; tests kill and resume
+    "nalm.units.UNITS",  # the units of a run are entrances themselves
+    "nalm.values.choose",  # refuses
+    "nalm.values.nearest",
+)
+"""Modules and definitions that cannot change what is trained, and what they refer to."""
+
+
+def sources_in(package: Path) -> dict[str, str]:
+    """Module name -> source text of the library in a folder."""
+
+    def name(file: Path) -> str:
+        return ".".join(file.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
+
+    return {name(file): file.read_text(encoding="utf-8") for file in sorted(package.rglob("*.py"))}
 
 
 def _sources() -> dict[str, str]:
-    def name(file: Path) -> str:
-        return ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
-
-    return {name(file): file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py")}
+    return sources_in(PACKAGE)
 
 
 LOADED = _sources()
@@ -56,7 +62,11 @@ LOADED = _sources()
 
 
 def code(run: Run, sources: dict[str, str] | None = None) -> str:
-    """Twelve hexadecimal digits that identify the code a run's result depends on.
+    """Sixteen hexadecimal digits that identify the code a run's result depends on.
+
+    Args:
+        run: the run.
+        sources: module name -> text of the library; as this process loaded it if not given.
 
     >>> from nalm.models import Stack
     >>> from nalm.tasks import TenParameterTask
@@ -64,39 +74,67 @@ def code(run: Run, sources: dict[str, str] | None = None) -> str:
     >>> recipe = Recipe(iterations=10, optimiser=Adam(lr=1e-3))
     >>> runs = [Run(task=TenParameterTask(), model=Stack.of("NAU", 2, unit, 1), recipe=recipe, seed=0) for unit in ("NMU", "NAC")]
     >>> len(code(runs[0])), code(runs[0]) == code(runs[1])
-    (12, False)
+    (16, False)
     """
-    sources = LOADED if sources is None else sources
-    return _hash(tuple((name, sources[name]) for name in modules(run)))
+    return _hash(_definitions(tuple(sorted((LOADED if sources is None else sources).items()))), *entrances(run))
+
+
+def entrances(run: Run) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
+    """Where the code of a run is entered, as modules and names in them, and the names of methods and entries that it asks for."""
+    with torch.device("meta"):  # only to see which classes there are; nothing is drawn or allocated
+        parts = {type(part) for part in run.model.build(run.task.in_features).modules()}
+    classes = {*parts, *(type(value) for value in _values(run)), trainer_of(run)}
+    functions = {("nalm.records.row", "row_of")} | ({("nalm.records.lows", "record_lows")} if isinstance(run.model, DigitSequence) else set())
+    own = {(one.__module__, one.__qualname__) for one in classes if one.__module__ in LOADED}
+    return frozenset(own | functions), frozenset({"train", *_strings(run.full_configuration)})
+
+
+def _values(value: Any) -> Iterator[Value]:
+    """A description and all descriptions that it is made of."""
+    if isinstance(value, Value):
+        yield value
+        value = [content for _, content in value]
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _values(one)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _strings(one)
 
 
 @cache
-def _hash(sources: tuple[tuple[str, str], ...]) -> str:
-    """Of module names and their texts; many configurations depend on the same ones."""
-    texts = {name: _syntax(source, FUNCTIONS.get(name)) for name, source in sources}
-    return hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:12]
+def _definitions(sources: tuple[tuple[str, str], ...]) -> Definitions:
+    return Definitions(dict(sources), NO_NUMBER)
 
 
-def code_on_disk(run: Run) -> str | None:
-    """The code of a run, to be recorded with its row; ``None``, unknown, if the files are no longer those that this process started with."""
-    now = code(run)
-    return now if all(LOADED[name] == text for name, text in _sources().items() if name in modules(run)) else None
+@cache
+def _hash(definitions: Definitions, entered: frozenset[tuple[str, str]], words: frozenset[str]) -> str:
+    return definitions.hash([_place(definitions, *one) for one in entered], words)
 
 
-def modules(run: Run) -> list[str]:
-    """The modules of the library that a run's result depends on."""
-    with torch.device("meta"):  # only to see which classes there are; nothing is drawn or allocated
-        parts = run.model.build(run.task.in_features).modules()
-    owners = {type(part).__module__ for part in parts} | {type(run.task).__module__}
-    found: set[str] = set()
-    waiting = {name for name in owners if name in LOADED}
-    while waiting:
-        name = waiting.pop()
-        found.add(name)
-        waiting |= set(_imported(LOADED[name])) - found
-    training = ("nalm.training.", trainer_of(run).__module__.rpartition(".")[0] + ".")
-    trained = {name for name in LOADED if name.startswith(training)} - ON_CUDA
-    return sorted(found.union(ALWAYS, FUNCTIONS, {type(run.model).__module__}, trained))
+def _place(definitions: Definitions, module: str, name: str) -> Place:
+    """Where something is that this process knows in a module; in other sources it may stand elsewhere."""
+    with suppress(KeyError):
+        return definitions.place_of(module, name)
+    found = definitions.named(name)
+    if len(found) != 1:
+        raise ValueError(f"There {'are several definitions' if found else 'is no definition'} of {name} in these sources of the library.")
+    return found[0]
+
+
+def code_on_disk(runs: Iterable[Run]) -> str | dict[str, str | None] | None:
+    """The code of runs that were trained together, to be recorded with their rows; configuration key -> code where it is not the same for all.
+
+    ``None``, unknown, if the files are no longer those that this process started with.
+    """
+    on_disk, configurations = _sources(), {run.configuration_key: run for run in runs}
+    each = {key: now if (now := code(run)) == code(run, on_disk) else None for key, run in configurations.items()}
+    return each if len(set(each.values())) > 1 else next(iter(each.values()))
 
 
 TURNS = ("kind", "unit", "loss", "method", "selection", "stream")
@@ -124,30 +162,58 @@ def _turns(value: Any) -> list[str]:
 
 
 def codes(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
-    """For each of the rows the code that it was ``recorded`` with, the ``current`` one and its ``way`` through it, NaN where that is not known."""
+    """For each of the rows the code and version of PyTorch that it was ``recorded`` with, the ``current`` ones and its ``way`` through the code, NaN
+    where that is not known.
+    """
     configurations, known = rows["key"].str.rpartition("-")[0], sidecar["configurations"]
-    current = {key: _code_of_configuration(known.get(key)) for key in configurations.unique()}
-    recorded = rows["batch"].map(lambda batch: sidecar["batches"].get(batch, {}).get("code"))
+    current = {key: with_torch(_code_of_configuration(known.get(key)), torch.__version__) for key in configurations.unique()}
     ways = {key: way(known[key]) for key in configurations.unique() if current[key] is not None}
-    return pd.DataFrame({"recorded": recorded, "current": configurations.map(current), "way": configurations.map(ways)}, dtype=object)
+    recorded = [_recorded(sidecar["batches"].get(batch, {}), key) for batch, key in zip(rows["batch"], configurations, strict=True)]
+    columns = {"recorded": recorded, "current": configurations.map(current), "way": configurations.map(ways)}
+    return pd.DataFrame(columns, index=rows.index, dtype=object)
+
+
+def _recorded(batch: dict[str, Any], configuration: str) -> str | None:
+    """The runs of a batch were trained together; where they do not all have the same code, it is kept by configuration."""
+    found = batch.get("code")
+    return with_torch(found.get(configuration) if isinstance(found, dict) else found, batch.get("versions", {}).get("torch"))
+
+
+def with_torch(code: str | None, version: str | None) -> str | None:
+    """The name of a code with the minor version of PyTorch that it was run on."""
+    return None if code is None or version is None else f"{code} on torch {'.'.join(version.split('.')[:2])}"
 
 
 def freshness_of(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:
     """The freshness of each of the rows; one of which the code is not known is older."""
     of = codes(rows, sidecar)
-    known = dict(zip(rows["key"], of["way"], strict=True))
-    confirmed = {(one["recorded"], one["current"], known.get(key)) for one in sidecar.get("confirmations", []) for key in one["rows"]}
-    states = pd.Series(OLDER, index=rows.index)
-    states[[one in confirmed for one in of[["recorded", "current", "way"]].itertuples(index=False, name=None)]] = CONFIRMED
-    states[of["recorded"].notna() & (of["recorded"] == of["current"])] = FRESH
-    return states
+    ways = dict(zip(rows["key"], of["way"], strict=True))
+    equal: dict[tuple[str, str | None], set[str]] = {}  # (code, way or any) -> codes that are known to give the same rows
+    for one in sidecar.get("confirmations", []):
+        for found in {ways.get(key) for key in one["rows"]}:
+            equal.setdefault((one["recorded"], found), set()).update(one["current"])
+    for one in sidecar.get("comparisons", []):
+        for before, after in one["codes"].items():
+            equal.setdefault((before, None), set()).add(after)
+
+    def state(recorded: Any, current: Any, way: Any) -> Freshness:
+        if pd.isna(recorded) or pd.isna(current):
+            return OLDER
+        known, waiting = set(), {recorded}
+        while waiting - known:
+            known |= waiting
+            waiting = {after for before in known for of_way in (way, None) for after in equal.get((before, of_way), ())}
+        return FRESH if recorded == current else CONFIRMED if current in known else OLDER
+
+    states = {one: state(*one) for one in set(of[["recorded", "current", "way"]].itertuples(index=False, name=None))}
+    return pd.Series([states[one] for one in of[["recorded", "current", "way"]].itertuples(index=False, name=None)], index=rows.index, dtype=object)
 
 
 def least_fresh(states: Iterable[str]) -> Freshness:
     """Of several rows: fresh if all of them are, and older if one of them is.
 
-    >>> least_fresh(["fresh", "confirmed by retraining a sample"])
-    'confirmed by retraining a sample'
+    >>> least_fresh(["fresh", "confirmed"])
+    'confirmed'
     """
     return max(states, key=get_args(Freshness).index)
 
@@ -174,41 +240,3 @@ def _code_of_configuration(configuration: dict[str, Any] | None) -> str | None:
         return code(Run.from_json(json.dumps(configuration | {"seed": 0})))
     except (TypeError, ValueError):  # there is none, or the library has no such run any more
         return None
-
-
-def _tree(source: str) -> ast.Module:
-    with _PARSING:
-        return ast.parse(source)
-
-
-@cache
-def _syntax(source: str, function: str | None) -> Any:
-    tree = _tree(source)
-    if function is not None:
-        tree = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
-    return _canonical(tree)
-
-
-def _canonical(node: Any) -> Any:
-    """A syntax tree as nested lists, the same in all versions of Python: without what is empty, and without text that stands by itself."""
-    if isinstance(node, list):
-        return [_canonical(n) for n in node if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant) and isinstance(n.value.value, str))]
-    if isinstance(node, ast.AST):
-        fields = ((name, _canonical(value)) for name, value in ast.iter_fields(node) if value is not None)
-        return [type(node).__name__, *([name, value] for name, value in fields if value != [])]
-    return repr(node)
-
-
-@cache
-def _imported(source: str) -> tuple[str, ...]:
-    """The modules of the library that a module imports; of a name that a package passes on, the module that defines it."""
-    found = []
-    for node in ast.walk(_tree(source)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "") in LOADED:
-            for alias in node.names:
-                part = getattr(importlib.import_module(node.module), alias.name)
-                owner = part.__name__ if isinstance(part, ModuleType) else getattr(part, "__module__", None)
-                found.append(owner if owner in LOADED else node.module)
-        elif isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names if alias.name in LOADED]
-    return tuple(found)

@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 from tqdm import tqdm
 
-from nalm.records.code import OLDER, code_on_disk, codes, freshness_of
+from nalm.records.code import OLDER, code_on_disk, codes, freshness_of, with_torch
 from nalm.records.folders import PUBLISHED
 from nalm.records.provenance import surroundings
 from nalm.records.store import Store
 from nalm.records.verification import rebuilt, results_of
 from nalm.records.whole_row import whole_row_of
 from nalm.records.workers import train_ensembles
+from nalm.training import Run
 
 __all__ = ["Confirmation", "confirm"]
 
@@ -98,8 +100,8 @@ def confirm(
         found.append(Confirmation(experiment, *name, int(sizes[name]), sample["batch"].nunique(), tuple(sample["key"]), different))
     for one in found:
         if one.passed:
-            noted = {"recorded": one.recorded, "current": one.current, "way": one.way, "of": one.of, "rows": list(one.rows), "sample": seed}
-            store.confirm(noted | surroundings())
+            noted = {"recorded": one.recorded, "current": [one.current], "way": one.way, "of": one.of, "rows": list(one.rows), "sample": seed}
+            store.note("confirmations", noted | surroundings())
     return found
 
 
@@ -119,6 +121,12 @@ def _retrained(samples: list[list[dict[str, Any]]], sidecar: dict[str, Any], exp
             for column, run in enumerate(runs):
                 new = whole_row_of(run, column, log, experiment, "")
                 same[run.key] = results_of(rows[run.key], new) == results_of(new, new)
-    if any(code_on_disk(runs[0]) != sample[0]["current"] for runs, sample in zip(asked, samples, strict=True)):
+    if any(row["current"] != now for runs, sample in zip(asked, samples, strict=True) for row, now in zip(sample, _now(runs), strict=True)):
         raise ValueError("Files of the library changed while rows were trained again; nothing was confirmed. Start again.")
     return same
+
+
+def _now(runs: list[Run]) -> list[str | None]:
+    """The code of each run, if the files are still those that this process started with."""
+    found = code_on_disk(runs)
+    return [with_torch(found.get(run.configuration_key) if isinstance(found, dict) else found, torch.__version__) for run in runs]

@@ -5,16 +5,19 @@ Both files are replaced as a whole (write, flush to disk, rename) under a lock, 
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from filelock import FileLock
+
+from nalm.records.digest import digests
 
 __all__ = ["COLUMNS", "Store"]
 
@@ -63,7 +66,7 @@ class Store:
                 raise ValueError(f"{self.rows_file} is lost, of which {self.sidecar_file} counts {recorded} rows; restore it, nothing was written.")
             return pd.DataFrame(columns=COLUMNS)
         try:
-            rows = pd.read_csv(self.rows_file, dtype={"key": str, "batch": str, "weights": str}, **EXACTLY)
+            rows = _read(self.rows_file)
         except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
             raise ValueError(f"{self.rows_file} is not a readable results file ({error}); repair or move it, nothing was written.") from None
         self._check(rows)
@@ -71,7 +74,9 @@ class Store:
         return rows
 
     def sidecar(self) -> dict[str, Any]:
-        """``{"configurations": {key: ...}, "batches": {id: provenance}, "rows": number}``, and ``"confirmations"`` where there are some."""
+        """``{"configurations": {key: ...}, "batches": {id: provenance}, "rows": number}``, and ``"confirmations"`` and ``"comparisons"`` where
+        there are some.
+        """
         if not self.sidecar_file.exists():
             return {"configurations": {}, "batches": {}, "rows": 0}
         try:
@@ -81,29 +86,51 @@ class Store:
             raise ValueError(f"{self.sidecar_file} is not a readable sidecar file ({error!r}); repair or move it, nothing was written.") from None
         return content
 
-    def add(self, rows: Iterable[dict[str, Any]], configurations: dict[str, Any], batch: str, provenance: dict[str, Any]) -> None:
-        """Add rows; a row whose key is there already is left out, so repeated and concurrent additions double nothing."""
+    def add(
+        self, rows: Iterable[dict[str, Any]], configurations: dict[str, Any], batch: str, provenance: dict[str, Any], instead_of: Collection[str] = ()
+    ) -> None:
+        """Add rows; a row whose key is there already is left out, so repeated and concurrent additions double nothing.
+
+        Args:
+            rows: of one batch.
+            configurations: configuration key -> configuration, of these rows at least.
+            batch: the name of the batch, which the rows have too.
+            provenance: where they come from.
+            instead_of: keys of rows that are given up for those added.
+        """
         with self._locked():
             known, sidecar = self.read(), self.sidecar()
+            known = known[~known["key"].isin(instead_of)]
             new = pd.DataFrame(rows)
             new = new[~new["key"].isin(known["key"])]
             if new.empty:
                 return
-            sidecar["configurations"].update(configurations)
-            sidecar["batches"][batch] = provenance
-            # No row without its provenance, and no number of rows that are not there yet.
-            self._replace_sidecar(sidecar)
             rows = new if known.empty else pd.concat([known.astype(object), new.astype(object)], ignore_index=True)
             others = [column for column in rows.columns if column not in COLUMNS]
-            _replace(self.rows_file, rows[COLUMNS + others].to_csv(index=False, lineterminator="\n"))
+            text = rows[COLUMNS + others].to_csv(index=False, lineterminator="\n")
+            # Of what will be read, in which a number may have become another kind of number.
+            found = digests(_read(io.StringIO(text)))
+            sidecar["configurations"].update(configurations)
+            sidecar["batches"][batch] = dict(provenance)
+            if instead_of:
+                sidecar["batches"] = {name: sidecar["batches"][name] | {"digest": digest} for name, digest in found.items()}
+            sidecar["batches"][batch] |= {"digest": found[batch]}
+            # No row without its provenance, and no number of rows that are not there yet.
+            self._replace_sidecar(sidecar | {"rows": min(len(rows), sidecar["rows"])})
+            _replace(self.rows_file, text)
             self._replace_sidecar(sidecar | {"rows": len(rows)})
 
-    def confirm(self, confirmation: dict[str, Any]) -> None:
-        """Note that rows were confirmed, see :func:`nalm.records.confirm`."""
+    def damaged(self) -> list[str]:
+        """The batches whose rows are not those that were recorded: one was changed, removed, or added by hand."""
+        batches, found = self.sidecar()["batches"], digests(self.read())
+        return sorted(batch for batch, digest in found.items() if batches.get(batch, {}).get("digest", digest) != digest)
+
+    def note(self, kind: str, note: dict[str, Any]) -> None:
+        """Add to the sidecar's ``"confirmations"`` (:func:`nalm.records.confirm`) or ``"comparisons"`` (:func:`nalm.records.sidebyside.compare_code`)."""
         with self._locked():
             self.read()  # a sidecar that was lost is not to be replaced by one that lacks what it said
             sidecar = self.sidecar()
-            self._replace_sidecar(sidecar | {"confirmations": [*sidecar.get("confirmations", []), confirmation]})
+            self._replace_sidecar(sidecar | {kind: [*sidecar.get(kind, []), note]})
 
     def make_room(self, rows: int) -> None:
         """Make sure that this many rows can be added; to be asked before they are trained.
@@ -152,6 +179,10 @@ class Store:
             raise ValueError(f"{self.sidecar_file} is lost, which says where the rows beside it come from; restore it, nothing was written.")
         if len(rows) < recorded or not self.rows_file.read_bytes().endswith(b"\n"):
             raise ValueError(f"{self.rows_file} has lost rows (it is cut off or was edited); restore it, nothing was written.")
+
+
+def _read(text: Path | io.StringIO) -> pd.DataFrame:
+    return pd.read_csv(text, dtype={"key": str, "batch": str, "weights": str}, **EXACTLY)
 
 
 def _replace(file: Path, text: str) -> None:

@@ -240,7 +240,7 @@ def _train(number: int, runs: list[Run], device: str, folder: Path | None, tell:
 
     checkpoint = None if folder is None else checkpoint_of(runs, folder, lambda sentence: tell((number, sentence)))
     log = trainer_of(runs[0], device)(runs, device).train(progress, checkpoint)
-    return log, provenance(runs, log) | {"code": code_on_disk(runs[0])}
+    return log, provenance(runs, log) | {"code": code_on_disk(runs)}
 
 
 def _pass_on(told: Any, hear: Callable[[News], None]) -> None:

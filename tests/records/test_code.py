@@ -1,5 +1,6 @@
 """Freshness: rows know the code they were made with, and whether it is still that."""
 
+import ast
 import json
 import sys
 
@@ -7,6 +8,7 @@ import pytest
 
 from nalm.models import DigitSequence, Layer, Stack
 from nalm.records import PUBLISHED, Store, code, experiments, freshness, run_all
+from nalm.records.definitions import Definitions
 from nalm.records.row import row_of
 from nalm.records.trainers import trainer_of
 from nalm.tasks import DigitSequenceTask, SimpleArithmeticTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask, Uniform
@@ -42,7 +44,7 @@ def record(folder, *units):
 def test_rows_are_fresh_until_their_code_changes(tmp_path, edit):
     record(tmp_path, "NMU", "NRU")
     assert freshness(EXPERIMENT, tmp_path) == FRESH
-    edit("nalm.units.nau", "return ", "return 1 * ")
+    edit("nalm.units.nau", "return identity_product", "return 1 * identity_product")
     assert freshness(EXPERIMENT, tmp_path) == OLDER
     store = Store(tmp_path, EXPERIMENT)
     assert code.freshness_of(store.read(), store.sidecar()).tolist() == [OLDER, FRESH]
@@ -62,24 +64,44 @@ def test_docstrings_comments_and_layout_are_no_code(tmp_path, edit):
     ("module", "old", "new", "expected"),
     [
         ("nalm.training.update", "self.recipe = ", "self.recipe = 0 or ", OLDER),
-        ("nalm.tasks.single_module", "randint(0, ", "randint(0, 0 + ", OLDER),
-        ("nalm.tasks.arithmetic", "return ", "return 0 or ", OLDER),  # what the task imports
-        ("nalm.units.functional", "return ", "return 0 or ", OLDER),  # what the unit imports
+        ("nalm.training.update", "total + penalty", "total - penalty", OLDER),
+        ("nalm.tasks.single_module", "def in_features(self) -> int:\n        return ", "def in_features(self) -> int:\n        return 0 + ", OLDER),
+        ("nalm.tasks.arithmetic", "VALIDATION_SEED = ", "VALIDATION_SEED = 1 + ", OLDER),  # a constant of what the task imports
+        ("nalm.units.functional", "def product(factors: Tensor", "def product(factors: Tensor, other: int = 1", OLDER),
+        ("nalm.units.functional", "return torch.tanh(weight_tanh)", "return -torch.tanh(weight_tanh)", FRESH),  # of another unit
+        ("nalm.units.nau", "distance_to_binary(self.weight)", "-distance_to_binary(self.weight)", FRESH),  # these runs have no penalty
         ("nalm.measures", "errors < np", "errors <= np", OLDER),  # first_solved
         ("nalm.measures", "def success_rate(", "def rate_of_success(", FRESH),
+        ("nalm.tasks.operations", "operator.mul", "operator.add", OLDER),
+        ("nalm.tasks.operations", "a**0.5", "a**0.25", FRESH),  # another entry of the same dict
+        ("nalm.training.losses", "target).square()", "target).abs()", OLDER),
+        ("nalm.training.losses", "((target - output) / target)", "((target - output) / output)", FRESH),
+        ("nalm.training.optimisers", "t = (step + 1)", "t = (step + 2)", OLDER),
+        ("nalm.training.optimisers", "(square.sqrt() + self.eps), square", "(square.sqrt() - self.eps), square", FRESH),  # RMSProp
         ("nalm.tasks.simple_arithmetic", "return ", "return 0 or ", FRESH),
         ("nalm.units.npu", "return ", "return 0 or ", FRESH),
         ("nalm.networks", "return ", "return 0 or ", FRESH),
         ("nalm.sequences.ensemble", "return ", "return 0 or ", FRESH),
-        ("nalm.models.stack", "return ", "return 0 or ", OLDER),
+        ("nalm.models.stack", "return UNITS", "return 0 or UNITS", OLDER),
+        ("nalm.models.stack", "self.draws)", "self.draws + 1)", OLDER),
         ("nalm.models.digit_sequence", "return ", "return 0 or ", FRESH),
         ("nalm.figures.styles", "return ", "return 0 or ", FRESH),
+        ("nalm.training.ensemble", "raise ValueError(", "raise TypeError(", FRESH),
+        ("nalm.training.graphed", "return ", "return 0 or ", FRESH),
     ],
 )
 def test_rows_depend_on_their_own_code_only(tmp_path, edit, module, old, new, expected):
     record(tmp_path, "NMU")
     edit(module, old, new)
     assert freshness(EXPERIMENT, tmp_path) == expected
+
+
+@pytest.mark.parametrize("name", ["the same", "another version of PyTorch"])
+def test_the_minor_version_of_pytorch_is_part_of_fresh(tmp_path, monkeypatch, name):
+    record(tmp_path, "NMU")
+    major, minor, *_ = code.torch.__version__.split(".")
+    monkeypatch.setattr(code.torch, "__version__", f"{major}.{minor}.77" if name == "the same" else f"{major}.{int(minor) + 1}.0")
+    assert freshness(EXPERIMENT, tmp_path) == (FRESH if name == "the same" else OLDER)
 
 
 def test_what_is_not_known_is_not_fresh(tmp_path, monkeypatch):
@@ -95,7 +117,7 @@ def test_what_is_not_known_is_not_fresh(tmp_path, monkeypatch):
 
 
 def test_files_that_change_while_a_run_trains_leave_its_code_unknown(tmp_path, monkeypatch):
-    edited = dict(code.LOADED) | {"nalm.units.nau": code.LOADED["nalm.units.nau"] + "\nchanged = 1\n"}
+    edited = dict(code.LOADED) | {"nalm.units.nau": code.LOADED["nalm.units.nau"].replace("identity_product(x, weight)", "identity_product(weight, x)")}
     monkeypatch.setattr(code, "_sources", lambda: edited)
     record(tmp_path, "NMU", "NRU")
     batches = Store(tmp_path, EXPERIMENT).sidecar()["batches"].values()
@@ -120,7 +142,8 @@ def test_all_code_that_is_executed_is_known(name):
     asked, executed = RUNS[name], set()
 
     def notice(frame, event, argument):
-        executed.add(frame.f_globals.get("__name__", ""))
+        if event == "call":
+            executed.add((frame.f_globals.get("__name__", ""), frame.f_code.co_qualname.partition(".<locals>")[0]))
 
     rebuilt, trainer = Run.from_json(asked.canonical()), trainer_of(asked)
     sys.setprofile(notice)
@@ -128,10 +151,64 @@ def test_all_code_that_is_executed_is_known(name):
         row_of(rebuilt, 0, trainer([rebuilt]).train(), "demo/traced", "")
     finally:
         sys.setprofile(None)
-    executed = {module for module in executed if module.startswith("nalm.")}
-    assert {"nalm.training.update", "nalm.records.row", type(asked.task).__module__} <= executed
-    assert executed <= set(code.modules(asked))
+    # What makes dataclasses has no place in a file, and a function without a name is part of what it stands in.
+    ours = {(module, place) for module, place in executed if module in code.LOADED and "<" not in place and place != "__create_fn__"}
+    assert {("nalm.training.update", "Update._loss"), ("nalm.records.row", "row_of"), ("nalm.training.ensemble", "Ensemble._advance")} <= ours
+    definitions, (entered, words) = Definitions(code.LOADED, code.NO_NUMBER), code.entrances(asked)
+    known = {(place.module, place.name) for place in definitions.used([definitions.place_of(*one) for one in entered], words)}
+    assert ours - known == set()
 
 
-def test_published_rows_have_a_freshness():
-    assert {freshness(name) for name in experiments(PUBLISHED)} <= {FRESH, code.CONFIRMED, OLDER}
+def test_no_published_row_is_older_than_its_code():
+    assert {name: freshness(name) for name in experiments(PUBLISHED) if freshness(name) == OLDER} == {}
+
+
+RUNS_IN_SHORT = {name: RUNS[name] for name in ("NMU", "NAU", "GatedNAUNMU", "RealNPU", "NALU", "subset", "ten parameters", "simple arithmetic", "digits")}
+
+
+def older(edits):
+    """Which of the runs have other code with these edits of the sources: module -> (old, new), or a new text."""
+    sources = dict(code.LOADED)
+    for module, edit in edits.items():
+        if isinstance(edit, tuple):
+            assert edit[0] in sources[module], edit
+        sources[module] = sources[module].replace(*edit, 1) if isinstance(edit, tuple) else edit
+    return {name for name, run in RUNS_IN_SHORT.items() if code.code(run, sources) != code.code(run)}
+
+
+WITH_NMU = {"NMU", "GatedNAUNMU", "subset", "ten parameters", "simple arithmetic", "digits"}
+
+
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [
+        ({"nalm.training.streams": ('["philox", "uniforms", "COMMON_SEED"]', '["COMMON_SEED", "philox", "uniforms"]')}, set()),
+        ({"nalm.training.checkpoint": ("buffer = io.BytesIO()\n        torch.save(content, buffer)", "b = io.BytesIO()\n        torch.save(content, b)")}, set()),
+        ({"nalm.training.losses": ('LOSSES = {"mse"', 'def cube(output, target):\n    return (output - target) ** 3\n\n\nLOSSES = {"cube": cube, "mse"')}, set()),
+        ({"nalm.units": ("        NMU,\n", "        NMU,\n        Unit,\n")}, set()),
+        ({"nalm.training.optimisers": ("class LBFGS(Value)", "class Rprop(Value):\n    lr: float\n\n\nclass LBFGS(Value)")}, set()),
+        ({"nalm.tasks": ("AnyTask = ", "AnyTask = Task | ")}, set()),
+        ({"nalm.tasks.operations": ('    "add"', '    "modulo": operator.mod,\n    "add"')}, set()),
+        ({"nalm.units.init": ('    "nac": nac_', '    "zeros": nn.init.zeros_,\n    "nac": nac_')}, set()),
+        ({"nalm.units.unit": ("    def extra_repr", "    def round_(self):\n        pass\n\n    def extra_repr")}, set()),
+        ({"nalm.values": ("did you mean", "is it")}, set()),
+        ({"nalm.units.nau": ("return identity_product(x, weight)", "return -identity_product(x, weight)")}, WITH_NMU),
+        ({"nalm.units.nau": ("    identity_product,\n", "    product as identity_product,\n")}, WITH_NMU),  # an import is redirected
+        ({"nalm.units.functional": ("UNROLLED_FACTORS = 16", "UNROLLED_FACTORS = 8")}, WITH_NMU),  # a constant of a module
+        ({"nalm.training.streams": ("_ROUNDS = 7", "_ROUNDS = 8")}, set(RUNS_IN_SHORT)),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else "",
+)
+def test_which_rows_an_edit_makes_older(edits, expected):
+    assert older(edits) == expected
+
+
+def test_where_a_module_is_and_how_it_is_sorted_is_no_code():
+    moved = {name: text.replace("nalm.units.functional", "nalm.units.formulas").replace("nalm.training.streams", "nalm.streams") for name, text in code.LOADED.items()}
+    moved["nalm.units.formulas"], moved["nalm.streams"] = moved.pop("nalm.units.functional"), moved.pop("nalm.training.streams")
+    tree = ast.parse(moved.pop("nalm.units.nau"))
+    first = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    body = [*first, *reversed([node for node in tree.body if node not in first])]
+    moved = {name: text.replace("nalm.units.nau", "nalm.units.addition") for name, text in moved.items()}
+    moved["nalm.units.addition"] = ast.unparse(ast.Module(body, []))
+    assert {name for name, run in RUNS.items() if code.code(run, moved) != code.code(run)} == set()

@@ -8,7 +8,7 @@ from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Norms, Recipe, Run
 
 EXPERIMENT = "demo/confirm"
-FRESH, CONFIRMED, OLDER = "fresh", "confirmed by retraining a sample", "older than the code it depends on"
+FRESH, CONFIRMED, OLDER = "fresh", "confirmed", "older than the code it depends on"
 TASK = SingleModuleTask.on("U[1,2)", operation="mul")
 RECIPE = Recipe(iterations=4, optimiser=Adam(lr=1e-2), log_interval=2)
 
@@ -58,7 +58,7 @@ def test_new_rows_leave_confirmations_alone_and_another_change_ends_them(recorde
     run_all(runs("NMU", [70]), EXPERIMENT, results=str(recorded), progress=False)
     store = Store(recorded, EXPERIMENT)
     assert code.freshness_of(store.read(), store.sidecar()).tolist() == [CONFIRMED] * 12 + [FRESH]
-    edit("nalm.units.nau", "return ", "return 1 * ")  # of the NMU
+    edit("nalm.units.nau", "return identity_product", "return 1 * identity_product")  # of the NMU
     assert code.freshness_of(store.read(), store.sidecar()).tolist() == [OLDER] * 6 + [CONFIRMED] * 3 + [OLDER] * 4
 
 
