@@ -1,7 +1,8 @@
 """Old and new code side by side: a change that is meant to keep every bit is shown to, on every structure that rows have.
 
-``make compare-code AGAINST=COMMIT`` trains a few runs of each structure whose code differs from that of the commit with both, and compares all weights
-and errors bit for bit. Where they are equal, rows that were as new as the code of the commit count as confirmed, with this comparison as their receipt.
+``make compare-code AGAINST=COMMIT`` trains a few runs of each structure that older rows have with the code of the commit and with the present one, and
+compares all weights and errors bit for bit. Where they are equal, rows that were as new as the code of the commit count as confirmed, with this comparison
+as their receipt.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tqdm import tqdm
 
 from nalm.models import NODE, DigitSequence
 from nalm.records import steps
-from nalm.records.code import PACKAGE, code, sources_in, with_torch
+from nalm.records.code import OLDER, PACKAGE, code, freshness_of, sources_in, with_torch
 from nalm.records.folders import PUBLISHED
 from nalm.records.provenance import surroundings
 from nalm.records.store import Store
@@ -86,7 +87,7 @@ def library_at(commit: str, folder: Path) -> Path:
 def compare_code(
     against: str, names: Sequence[str] = (), folder: str | Path = PUBLISHED, progress: bool = True, processes: int = 2
 ) -> list[Structure]:
-    """Train a few runs of every structure whose code is not that of a commit with both, compare, and note in the sidecars which codes are equal.
+    """Train a few runs of every structure of older rows with the code of a commit and the present one, and note in the sidecars which codes are equal.
 
     Args:
         against: a commit of the repository.
@@ -129,6 +130,7 @@ def _structures(names: Sequence[str], folder: str | Path, old: dict[str, str]) -
     for name in names:
         store = Store(folder, name)
         rows, sidecar = store.read(), store.sidecar()
+        rows = rows[freshness_of(rows, sidecar) == OLDER]
         for (key, compiled), _ in rows.groupby([rows["key"].str.rpartition("-")[0], rows["batch"].map(lambda b: sidecar["batches"][b]["compiled"])]):
             run = Run.from_json(json.dumps(sidecar["configurations"][key] | {"seed": 0}))
             codes = code(run, old), code(run)
