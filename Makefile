@@ -9,6 +9,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 HTML := _build/html
 PYTEST := $(BIN)/python -m pytest -n $(JOBS)
+BROWSER = CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM;
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book live rerun verify scoreboard bench soak test test-units test-notebooks test-reruns test-book clean
@@ -65,7 +66,7 @@ soak: $(READY)
 	$(BIN)/python tests/soak.py $(MINUTES)
 
 test: $(READY)
-	$(PYTEST)
+	@$(BROWSER) $(PYTEST)
 
 test-units: $(READY)
 	$(PYTEST) tests nalm --ignore=tests/book
@@ -77,7 +78,7 @@ test-reruns: $(READY)
 	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py
 
 test-book: $(READY)
-	$(PYTEST) tests/book/test_pages.py tests/book/test_readme.py
+	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_readme.py
 
 clean:
 	rm -rf _build build .pytest_cache .hypothesis

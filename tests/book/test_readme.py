@@ -28,7 +28,7 @@ def test_scoreboard_has_its_place() -> None:
 
 def arguments(part: str) -> list[str]:
     """What the Makefile gives pytest for a part of the tests."""
-    recipe = re.search(rf"^{part}:.*\n\t\$\(PYTEST\) (.+)$", MAKEFILE, flags=re.MULTILINE)
+    recipe = re.search(rf"^{part}:.*\n\t(?:@\$\(BROWSER\) )?\$\(PYTEST\) (.+)$", MAKEFILE, flags=re.MULTILINE)
     assert recipe, f"{part} does not run pytest"
     return recipe[1].split()
 
