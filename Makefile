@@ -78,7 +78,7 @@ test-reruns: $(READY)
 	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py
 
 test-book: $(READY)
-	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_readme.py
+	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_chromium.py tests/book/test_readme.py
 
 clean:
 	rm -rf _build build .pytest_cache .hypothesis
