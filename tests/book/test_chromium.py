@@ -11,6 +11,7 @@ import chromium
 import pytest
 from chromium import NoChromium, find, find_or_install, opens_a_page
 
+PATH = os.environ["PATH"]
 SCRIPT, PLAYWRIGHTS = Path(chromium.__file__), chromium._playwrights
 
 
@@ -43,7 +44,7 @@ def write(path, script):
 
 
 def wrapper(path, browser):
-    return write(path, f'exec {browser} "$@"')
+    return write(path, f'PATH="{PATH}" exec {browser} "$@"')  # browsers may be scripts that need other programs
 
 
 def test_the_browser_of_this_machine_opens_a_page(working):
