@@ -1,4 +1,4 @@
-# make book · make test · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make scoreboard · make bench · make soak · make clean
+# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make scoreboard · make bench · make soak · make clean
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -9,13 +9,20 @@ BIN := .venv/bin
 READY := .venv/.ready
 HTML := _build/html
 PYTEST := $(BIN)/python -m pytest -n $(JOBS)
+QUICK := tests/units tests/tasks tests/records/test_store.py tests/records/test_checkpoints.py \
+  $(addprefix tests/test_,$(addsuffix .py,values measures models parameters thresholds published formulas golden)) \
+  $(addprefix tests/training/test_,$(addsuffix .py,losses_and_penalties optimisers)) nalm/units nalm/tasks nalm/values.py nalm/measures.py
+# Before any test: a Chromium that opens a page is found or installed.
+BROWSER = CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book live rerun verify scoreboard bench soak test test-units test-notebooks test-reruns test-book clean
+.PHONY: help setup book live rerun verify scoreboard bench soak test test-quick test-fresh test-units test-notebooks test-reruns test-book clean
 
 help:
 	@echo 'make book            build the book into $(HTML)'
 	@echo 'make test            run every test; one part alone: test-units, test-notebooks, test-reruns, test-book'
+	@echo 'make test-quick      run the quick tests of units, tasks, values, measures and records, in less than a minute'
+	@echo 'make test-fresh      run make book and make test as on a bare machine, then the wheel with the oldest and newest versions: 20 GB, an hour'
 	@echo 'make rerun           run a chapter with other parameters: CHAPTER=book/… ARGS="-p seeds 5"'
 	@echo 'make live            build the book and serve it on this machine, PORT=$(PORT)'
 	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 CONFIRM=1 ARGS="…"'
@@ -65,7 +72,15 @@ soak: $(READY)
 	$(BIN)/python tests/soak.py $(MINUTES)
 
 test: $(READY)
-	$(PYTEST)
+	@$(BROWSER) $(PYTEST)
+
+test-quick: $(READY)
+	$(PYTEST) $(QUICK)
+
+test-fresh:
+	$(PYTHON) tests/fresh.py
+	$(PYTHON) tests/versions.py oldest
+	$(PYTHON) tests/versions.py newest
 
 test-units: $(READY)
 	$(PYTEST) tests nalm --ignore=tests/book
@@ -77,7 +92,7 @@ test-reruns: $(READY)
 	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py
 
 test-book: $(READY)
-	$(PYTEST) tests/book/test_pages.py tests/book/test_readme.py
+	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_chromium.py tests/book/test_readme.py
 
 clean:
 	rm -rf _build build .pytest_cache .hypothesis

@@ -1,8 +1,9 @@
-"""What holds for every test: one thread each, no test skipped, no chapter left out."""
+"""What holds for every test: one thread each, none skipped but for want of a GPU, no chapter left out."""
 
 import os
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,28 @@ os.environ.pop("DISPLAY", None)
 os.environ.pop("WAYLAND_DISPLAY", None)
 
 
+class NeedsGPU(pytest.skip.Exception):
+    """The one reason for which a test may be left out."""
+
+
+@cache
+def has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu") and not has_gpu():
+        raise NeedsGPU("needs a GPU")
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """A skipped test has tested nothing: it fails."""
+    """A skipped test has tested nothing: it fails, unless it needs a GPU where there is none."""
     report = (yield).get_result()
-    if report.skipped and not hasattr(report, "wasxfail"):
+    if report.skipped and not hasattr(report, "wasxfail") and not (call.excinfo and call.excinfo.errisinstance(NeedsGPU)):
         report.outcome = "failed"
         report.longrepr = f"Skipped, but every test must run: {call.excinfo.value if call.excinfo else ''}"
 
@@ -61,8 +79,30 @@ class EveryChapter:
             terminalreporter.write_line(f"FAILED {name} - no cell of this notebook was tested", red=True)
 
 
+class NotRun:
+    """Names the tests that need a GPU where there is none, and counts them in the last line."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self.names.append(report.nodeid)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for name in sorted(self.names):
+            terminalreporter.write_line(f"NOT RUN {name} - needs a GPU")
+
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        if self.names:
+            said = "1 test needs a GPU and was not run" if len(self.names) == 1 else f"{len(self.names)} tests need a GPU and were not run"
+            config.get_terminal_writer().line(said)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     controller = not hasattr(config, "workerinput")
+    if controller:
+        config.pluginmanager.register(NotRun())
     whole_book = any(Path(arg).resolve() in (ROOT, ROOT / "book") for arg in config.args)
     if controller and whole_book and not config.option.keyword and not config.option.collectonly:
         config.pluginmanager.register(EveryChapter())

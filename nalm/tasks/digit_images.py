@@ -1,7 +1,8 @@
-"""Images of handwritten digits: MNIST where it is (or can be downloaded), scikit-learn's digits where the reader asks for them.
+"""Images of handwritten digits: MNIST, or scikit-learn's digits where the reader asks for them.
 
-MNIST is looked for under the folder named by the environment variable ``NALM_MNIST`` (a torchvision root, i.e. the folder that holds
-``MNIST/raw``). Without that variable torchvision downloads it once into the user's cache folder.
+MNIST comes with the repository, in ``book/data/mnist``. The environment variable ``NALM_MNIST`` names another folder, a torchvision root (i.e. one that
+holds ``MNIST/raw``). Where the library is installed without its repository, and the variable is not set, torchvision downloads MNIST once into the
+user's cache folder.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nalm.tasks.mnist import DamagedMNIST, read_mnist
 from nalm.values import choose
 
-__all__ = ["MNIST_VARIABLE", "SOURCES", "DigitImages", "digit_images"]
+__all__ = ["MNIST_VARIABLE", "REPOSITORY", "SOURCES", "DigitImages", "digit_images"]
 
 MNIST_VARIABLE = "NALM_MNIST"
+REPOSITORY = Path(__file__).resolve().parents[2] / "book" / "data" / "mnist"
+"""The digits that come with the book; there where the library is used from its repository."""
 SOURCES = ("mnist", "sklearn")
 
 
@@ -50,31 +54,39 @@ def digit_images(source: str) -> DigitImages:
 
 
 def _mnist() -> DigitImages:
-    from torchvision.datasets import MNIST
-
-    named = os.environ.get(MNIST_VARIABLE)
-    if named and not Path(named).is_dir():
-        raise ValueError(f"{MNIST_VARIABLE} names {named!r}, which is not a folder; it must hold MNIST/raw as torchvision writes it.")
+    folder, remedy = _folder_of_mnist()
     try:
-        train, test = (MNIST(named or _cache(), train=part, download=not named) for part in (True, False))
-        images, labels = torch.cat([train.data, test.data]), torch.cat([train.targets, test.targets])
-        complete = images.shape == (70_000, 28, 28) and labels.shape == (70_000,)
-    except (RuntimeError, ValueError, OSError, EOFError, AssertionError) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(
-            f"MNIST in {named or 'the cache folder'} cannot be read ({reason}): fetch its files again, name their folder in {MNIST_VARIABLE}, "
-            "or use the source 'sklearn'."
-        ) from None
-    if not complete:
-        raise ValueError(f"MNIST in {named or 'the cache folder'} holds {len(images)} images and {len(labels)} labels instead of 70000 each.")
+        images, labels = read_mnist(folder)
+    except DamagedMNIST as error:
+        raise ValueError(f"{error}: {remedy}, or use the source 'sklearn'.") from None
     # As in the papers: the last 5,000 training images are for validation.
     return DigitImages(images, labels, {"train": np.arange(55_000), "valid": np.arange(55_000, 60_000), "test": np.arange(60_000, 70_000)})
 
 
-def _cache() -> str:
-    from platformdirs import user_cache_dir
+def _folder_of_mnist() -> tuple[Path, str]:
+    """The folder of the four files, and what to do if one of them is damaged."""
+    if named := os.environ.get(MNIST_VARIABLE):
+        if not Path(named).is_dir():
+            raise ValueError(f"{MNIST_VARIABLE} names {named!r}, which is not a folder; it must hold MNIST/raw as torchvision writes it.")
+        return Path(named) / "MNIST" / "raw", f"fetch it again, or name another folder in {MNIST_VARIABLE}"
+    if REPOSITORY.is_dir():
+        return REPOSITORY, "restore it with 'git checkout -- book/data/mnist'"
+    return _downloaded(), "delete it, so that it is downloaded again"
 
-    return user_cache_dir("nalm")
+
+def _downloaded() -> Path:
+    from platformdirs import user_cache_path
+    from torchvision.datasets import MNIST
+
+    root = user_cache_path("nalm")
+    try:
+        MNIST(str(root), download=True)
+    except (RuntimeError, ValueError, OSError, EOFError) as error:
+        raise ValueError(
+            f"MNIST cannot be downloaded into {root} ({' '.join(str(error).split())}): name a folder that holds it in {MNIST_VARIABLE}, "
+            "or use the source 'sklearn'."
+        ) from None
+    return root / "MNIST" / "raw"
 
 
 def _sklearn() -> DigitImages:

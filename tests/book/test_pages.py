@@ -3,10 +3,8 @@
 import functools
 import http.server
 import importlib
-import os
 import pkgutil
 import re
-import shutil
 import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -16,22 +14,12 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 import yaml
+from chromium import FLAGS, NoChromium, find
 from playwright.sync_api import Browser, Route, sync_playwright
 
 import nalm
 
 ROOT = Path(__file__).parents[2]
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-]
 READERS = {"desk": (1280, 900, "light"), "phone": (390, 844, "dark")}
 
 # What is wrong with an open page, as a list of sentences.
@@ -76,15 +64,6 @@ def pages_in_toc() -> list[str]:
     return list(files(yaml.safe_load((ROOT / "_toc.yml").read_text())))
 
 
-def chromium() -> str:
-    """The path of a Chromium; a test that needs one fails where there is none."""
-    names = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome", "chrome")
-    for name in names:
-        if name and (found := shutil.which(name)):
-            return found
-    pytest.fail("Chromium is missing: install it (Debian: apt-get install chromium), or set CHROMIUM to its path.", pytrace=False)
-
-
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -101,7 +80,10 @@ def site(html: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    executable = chromium()
+    try:
+        executable = find()
+    except NoChromium as error:
+        pytest.fail(str(error), pytrace=False)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
         yield browser

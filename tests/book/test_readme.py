@@ -1,6 +1,7 @@
 """The README's commands, links and files exist, and the parts of the tests that it names are all of them."""
 
 import re
+import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +29,7 @@ def test_scoreboard_has_its_place() -> None:
 
 def arguments(part: str) -> list[str]:
     """What the Makefile gives pytest for a part of the tests."""
-    recipe = re.search(rf"^{part}:.*\n\t\$\(PYTEST\) (.+)$", MAKEFILE, flags=re.MULTILINE)
+    recipe = re.search(rf"^{part}:.*\n\t(?:@\$\(BROWSER\) )?\$\(PYTEST\) (.+)$", MAKEFILE, flags=re.MULTILINE)
     assert recipe, f"{part} does not run pytest"
     return recipe[1].split()
 
@@ -46,3 +47,9 @@ def test_every_test_belongs_to_one_part() -> None:
     found = {path.as_posix(): [part for part in parts if holds(part, path)] for path in [*tests, *others]}
     assert len(parts) == 4 and Path("tests/book/test_readme.py") in tests
     assert {path: of for path, of in found.items() if len(of) != 1} == {}
+
+
+def test_the_quick_tests_exist() -> None:
+    asked = subprocess.run(["make", "--no-print-directory", "-n", "test-quick"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = asked.splitlines()[-1].partition(" -n ")[2].split()[1:]
+    assert len(files) > 10 and not [file for file in files if not (ROOT / file).exists()]

@@ -44,10 +44,10 @@ def taped(function, device):
     return tape.play
 
 
-DEVICES = {"stand-in": ("cpu", taped)} | ({"cuda": ("cuda", graphed.captured)} if torch.cuda.is_available() else {})
+DEVICES = [pytest.param(("cpu", taped), id="stand-in"), pytest.param(("cuda", graphed.captured), id="cuda", marks=pytest.mark.gpu)]
 
 
-@pytest.fixture(params=DEVICES.values(), ids=DEVICES.keys())
+@pytest.fixture(params=DEVICES)
 def device(request, monkeypatch):
     name, captured = request.param
     monkeypatch.setattr(graphed, "captured", captured)
