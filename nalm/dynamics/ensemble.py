@@ -18,6 +18,7 @@ from nalm.dynamics.rollout import Rollout
 from nalm.models import sparsity_error
 from nalm.training.checkpoint import Checkpoint
 from nalm.training.compiler import compiled as compile_function
+from nalm.training.compiler import is_compiled
 from nalm.training.ensemble import check_device
 from nalm.training.log import Journal, Log
 from nalm.training.run import Run
@@ -44,10 +45,11 @@ class NODEEnsemble:
     Args:
         runs: runs whose ``structure()`` is equal.
         device: ``"cpu"``, ``"cuda"``, ...
-        compiled: compile the steps of the solver; ``None``: if the training is long enough.
+        compiled: compile the steps of the solver; ``None``: if the training is long enough and torch's compiler works here.
 
     Raises:
         ValueError: no runs, runs of different structure, a loss other than ``"mse"``, clipped gradients, or a device that is not there.
+        RuntimeError: ``compiled=True`` where torch's compiler does not work.
     """
 
     def __init__(self, runs: Sequence[Run], device: str = "cpu", compiled: bool | None = None) -> None:
@@ -59,7 +61,7 @@ class NODEEnsemble:
         if self.recipe.loss != "mse" or self.recipe.clip_gradient_norm is not None:
             raise ValueError("A NODE is trained with the loss 'mse' and without clipping of gradients.")
         length = self.recipe.iterations + (self.recipe.finish.iterations if self.recipe.finish else 0)
-        self.compiled = length >= COMPILE_FROM_ITERATIONS if compiled is None else compiled
+        self.compiled = is_compiled(compiled, length >= COMPILE_FROM_ITERATIONS, self.device)
         self.model = StackedModel(self.runs, self.device)
         self.update = Update(self.model, self.runs, self.device)  # for its penalties and their numbers
         self.parameters, self.state = self.model.parameters, self.update.initial_state()

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torchdiffeq import odeint
 
+from nalm.units.functional import clamped
+
 __all__ = ["Method", "ODENetwork"]
 
 Method = Literal["euler", "rk4"]
@@ -48,4 +50,4 @@ class ODENetwork(nn.Module):
 
     def derivative(self, state: Tensor) -> Tensor:
         """The right-hand side at a state (..., entries)."""
-        return self.field(state.clamp(min=0) if self.positive else state)
+        return self.field(clamped(state, low=0) if self.positive else state)

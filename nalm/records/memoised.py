@@ -38,6 +38,7 @@ def run_all(
     scheduler: str = "",
     train: bool = True,
     also: Sequence[str] = (),
+    compiled: bool | None = None,
 ) -> pd.DataFrame:
     """The rows of runs, in their order; trains and records those that are not recorded yet.
 
@@ -52,6 +53,8 @@ def run_all(
         scheduler: the address of a Dask scheduler, ``"tcp://host:8786"``, whose workers train all missing runs.
         train: if false, nothing is trained and missing runs have no row; for experiments that are recorded a part at a time.
         also: other experiments, whose recorded rows count as well: a run of two figures is trained once.
+        compiled: whether missing runs are trained with compiled code. ``None``: if they are long enough to gain from it and torch's compiler works
+            where they are trained; ``False``: not, which is slower and rounds differently; ``True``: in any case. It is recorded with the rows.
 
     Returns:
         A row per run with the columns :data:`nalm.records.store.COLUMNS`, the runs' labels and one column per further evaluation set.
@@ -59,7 +62,8 @@ def run_all(
     Raises:
         ValueError: an empty selection, equal runs, a device that is not there, a scheduler that does not answer, a damaged results file, or
             nothing recorded where nothing may be trained. Nothing is trained then.
-        RuntimeError: a worker that died, or that runs other code than this process. What others have finished is recorded.
+        RuntimeError: a worker that died, or that runs other code than this process, or ``compiled=True`` where torch's compiler does not work. What
+            others have finished is recorded.
         OSError: a folder that cannot be written to, or a full disk. What is recorded stays, and the same command goes on from there.
 
     >>> import tempfile
@@ -89,17 +93,19 @@ def run_all(
         with _team(executor, scheduler) as (team, places):
             # Grouped before the recorded runs are taken out, so that an interrupted sweep finds its ensembles and their checkpoints again.
             ensembles = [[run for run in ensemble if run.key not in known] for ensemble in ensembles_of(runs, places)]
-            _train([ensemble for ensemble in ensembles if ensemble], store, device, progress, len(runs), team)
+            _train([ensemble for ensemble in ensembles if ensemble], store, device, progress, len(runs), team, compiled)
         known = _known(sources)
     if missing == len(runs) and not train:
         raise ValueError(f"None of the {len(runs):,} runs asked for is recorded; with train=True they are trained.")
     return pd.DataFrame([known[run.key] | run.labels for run in runs if train or run.key in known]).infer_objects()
 
 
-def _train(ensembles: list[list[Run]], store: Store, device: str, progress: bool, asked: int, team: Team | None) -> None:
+def _train(
+    ensembles: list[list[Run]], store: Store, device: str, progress: bool, asked: int, team: Team | None, compiled: bool | None
+) -> None:
     folder = store.rows_file.parent
     with _bar([run for ensemble in ensembles for run in ensemble], asked, progress) as bar:
-        for trained, (log, origin) in train_ensembles(ensembles, device, folder, bar.update, team):
+        for trained, (log, origin) in train_ensembles(ensembles, device, folder, bar.update, team, compiled):
             _record(trained, log, origin, store)
             checkpoint_of(trained, folder).remove()
             bar.runs += len(trained)

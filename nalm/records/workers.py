@@ -76,7 +76,12 @@ def checkpoint_of(runs: list[Run], folder: Path, warn: Callable[[str], None] = w
 
 
 def train_ensembles(
-    ensembles: Sequence[list[Run]], device: str, folder: Path, progress: Callable[[int], None], team: Team | None = None
+    ensembles: Sequence[list[Run]],
+    device: str,
+    folder: Path,
+    progress: Callable[[int], None],
+    team: Team | None = None,
+    compiled: bool | None = None,
 ) -> Iterator[tuple[list[Run], Trained]]:
     """Train ensembles and yield each as soon as it is done.
 
@@ -88,6 +93,7 @@ def train_ensembles(
         folder: where their checkpoints lie; whoever has recorded a log removes the checkpoint.
         progress: is told further run-iterations.
         team: trains everything.
+        compiled: as in :class:`nalm.training.Ensemble`.
 
     Raises:
         Exception: that of the first ensemble that failed, after all others are done.
@@ -105,24 +111,29 @@ def train_ensembles(
     numbered = dict(enumerate(ensembles))
     elsewhere = numbered if team else {number: runs for number, runs in numbered.items() if device == "cpu" and _is_long(runs[0])}
     if team:
-        yield from _by(team, elsewhere, device, folder, hear, failures.append)
+        yield from _by(team, elsewhere, device, folder, hear, failures.append, compiled)
     elif len(elsewhere) > 1 and cores() > 1:
         with _own_processes(min(cores(), len(elsewhere))) as processes:
-            yield from _by(processes, elsewhere, device, folder, hear, failures.append)
+            yield from _by(processes, elsewhere, device, folder, hear, failures.append, compiled)
     else:
         elsewhere = {}
     here = {number: runs for number, runs in numbered.items() if number not in elsewhere}
-    yield from _one_after_another(here, device, folder, hear, failures.append)
+    yield from _one_after_another(here, device, folder, hear, failures.append, compiled)
     if failures:
         raise failures[0]
 
 
 def _one_after_another(
-    ensembles: dict[int, list[Run]], device: str, folder: Path, hear: Callable[[News], None], failed: Callable[[BaseException], None]
+    ensembles: dict[int, list[Run]],
+    device: str,
+    folder: Path,
+    hear: Callable[[News], None],
+    failed: Callable[[BaseException], None],
+    compiled: bool | None,
 ) -> Iterator[tuple[list[Run], Trained]]:
     for number, runs in ensembles.items():
         try:
-            trained = _train(number, runs, device, folder, hear)
+            trained = _train(number, runs, device, folder, hear, compiled)
         except Exception as error:
             failed(error)
         else:
@@ -164,8 +175,9 @@ def _by(
     folder: Path,
     hear: Callable[[News], None],
     failed: Callable[[BaseException], None],
+    compiled: bool | None,
 ) -> Iterator[tuple[list[Run], Trained]]:
-    pending = {_submitted(team.executor, n, runs, device, folder, team.tell, code(runs[0])): n for n, runs in ensembles.items()}
+    pending = {_submitted(team.executor, n, runs, device, folder, team.tell, code(runs[0]), compiled): n for n, runs in ensembles.items()}
     try:
         while pending:
             done, _ = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
@@ -208,7 +220,13 @@ def _error(future: Any) -> BaseException | None:
 
 
 def _train_elsewhere(
-    number: int, runs: list[Run], device: str, folder: Path, tell: Callable[[News], None], expected: str | None = None
+    number: int,
+    runs: list[Run],
+    device: str,
+    folder: Path,
+    tell: Callable[[News], None],
+    expected: str | None = None,
+    compiled: bool | None = None,
 ) -> Trained:
     """Train in a worker: with one thread, with the expected code if one is named, and with checkpoints where it sees the folder of results."""
     with _TURN:
@@ -216,7 +234,7 @@ def _train_elsewhere(
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            return _train(number, runs, device, folder if folder.is_dir() else None, tell)
+            return _train(number, runs, device, folder if folder.is_dir() else None, tell, compiled)
         finally:
             torch.set_num_threads(threads)
 
@@ -228,7 +246,9 @@ def _check_code(run: Run, expected: str | None) -> None:
         raise RuntimeError(f"{worker}, so it trains nothing; start both with the same version of the library.")
 
 
-def _train(number: int, runs: list[Run], device: str, folder: Path | None, tell: Callable[[News], None]) -> Trained:
+def _train(
+    number: int, runs: list[Run], device: str, folder: Path | None, tell: Callable[[News], None], compiled: bool | None = None
+) -> Trained:
     reached, told_at = 0, time.monotonic()
 
     def progress(iterations: int) -> None:
@@ -239,7 +259,7 @@ def _train(number: int, runs: list[Run], device: str, folder: Path | None, tell:
             told_at = time.monotonic()
 
     checkpoint = None if folder is None else checkpoint_of(runs, folder, lambda sentence: tell((number, sentence)))
-    log = trainer_of(runs[0], device)(runs, device).train(progress, checkpoint)
+    log = trainer_of(runs[0], device)(runs, device, compiled).train(progress, checkpoint)
     return log, provenance(runs, log) | {"code": code_on_disk(runs)}
 
 

@@ -26,12 +26,15 @@ class SequenceEnsemble(Ensemble):
     Args:
         runs: runs of one structure, whose model is a :class:`~nalm.models.DigitSequence`.
         device: ``"cpu"``, ``"cuda"``, ...
+        compiled: not ``True``; these are never compiled.
 
     Raises:
-        ValueError: as :class:`~nalm.training.Ensemble`.
+        ValueError: as :class:`~nalm.training.Ensemble`, or ``compiled=True``.
     """
 
-    def __init__(self, runs: Sequence[Run], device: str = "cpu") -> None:
+    def __init__(self, runs: Sequence[Run], device: str = "cpu", compiled: bool | None = None) -> None:
+        if compiled:
+            raise ValueError("Sequences of digits are not trained compiled; leave compiled at None.")
         super().__init__(runs, device, compiled=False, together=1)
         self.evaluate = _ReadOnce(self.model, self.runs, self.update.shared, self.device, lambda function: function)
 

@@ -1,11 +1,16 @@
-"""Compiling an ensemble's functions, around some shortcomings of PyTorch's compiler on CPUs."""
+"""Compiling an ensemble's functions, around some shortcomings of PyTorch's compiler on CPUs.
+
+What is changed in the compiler has no public interface and differs between torch's versions, so each change looks first at what it changes.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import inspect
 import logging
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +22,56 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
-__all__ = ["Compiled", "Eager", "compiled"]
+__all__ = ["Compiled", "Eager", "compiled", "is_compiled", "obstacle"]
+
+
+def is_compiled(asked: bool | None, worth: bool, device: torch.device) -> bool:
+    """Whether something is to be compiled.
+
+    Args:
+        asked: what the user says; ``None``: if it is worth it and possible.
+        worth: whether it would gain from that.
+        device: for which device.
+
+    Raises:
+        RuntimeError: compiled code is asked for and :func:`obstacle` finds one. Where it is not asked for there is a warning, one per process.
+
+    >>> is_compiled(None, False, torch.device("cpu")), is_compiled(False, True, torch.device("cpu"))
+    (False, False)
+    """
+    if asked and (reason := obstacle(device.type)):
+        raise RuntimeError(f"compiled=True, but {reason}.")
+    return asked or (asked is None and worth and not _warned(device.type))
+
+
+@cache
+def obstacle(device: str) -> str | None:
+    """Why nothing can be compiled in this process for ``"cpu"`` or ``"cuda"``; ``None`` if a small function was compiled and is right.
+
+    Beside loading the compiler this takes a fraction of a second, but for the first time on a machine.
+    """
+    numbers = torch.arange(1.0, 41.0, device=device).reshape(5, 8)
+    try:
+        found = Compiled(_probed)(numbers)
+    except Exception as error:  # the compiler may raise anything
+        return f"torch {torch.__version__} does not compile here ({type(error).__name__}: {_first_line(error)})"
+    right = torch.allclose(found, _probed(numbers), rtol=1e-4)
+    return None if right else f"torch {torch.__version__} compiles a small function here to one that is wrong"
+
+
+def _probed(x: Tensor) -> Tensor:
+    return (x.log() * x).sum(-1)
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), "no reason given")
+
+
+@cache
+def _warned(device: str) -> bool:
+    if reason := obstacle(device):
+        warnings.warn(f"Trainings are not compiled, which makes long ones slower: {reason}.", stacklevel=4)
+    return reason is not None
 
 
 def compiled(function: Callable) -> Callable:
@@ -115,6 +169,10 @@ class _Flat:
     results: TreeSpec
 
 
+OUTER_LOOPS_RIGHT_FROM = (2, 15)
+"""The version of torch that stores the reductions of partly filled vectors within their buffers, see :func:`_avoid_out_of_bounds_tails`."""
+
+
 def _tensors(tree: Any) -> list[Tensor]:
     return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
 
@@ -122,7 +180,8 @@ def _tensors(tree: Any) -> list[Tensor]:
 def _prepare() -> None:
     """Set up inductor; loads it, which takes seconds."""
     logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # compiling for CPU needs no CUDA
-    _avoid_out_of_bounds_tails()
+    if torch.__version__ < OUTER_LOOPS_RIGHT_FROM:
+        _avoid_out_of_bounds_tails()
     _keep_freed_memory()
     _keep_erfinv_out_of_loops()
     _probe_instructions_here()
@@ -139,29 +198,43 @@ def _keep_freed_memory() -> None:
 
 @cache
 def _keep_erfinv_out_of_loops() -> None:
-    """Call the library for ``erfinv``: inductor has no vector instructions for it, so the loop that holds it gets none and is a third as fast."""
-    from torch._inductor.lowering import lowerings, make_fallback
+    """Call the library for ``erfinv``: inductor has no vector instructions for it, so the loop that holds it gets none and is a third as fast.
 
+    Where inductor is built otherwise, this is left out.
+    """
+    from torch._inductor import lowering
+
+    known, make_fallback = getattr(lowering, "lowerings", None), getattr(lowering, "make_fallback", None)
+    if not isinstance(known, dict) or not _takes(make_fallback, "op", "warn", "override_decomp"):
+        return
     operation = torch.ops.aten.erfinv
-    for known in (operation, operation.default):
-        lowerings.pop(known, None)
+    for name in (operation, operation.default):
+        known.pop(name, None)
     make_fallback(operation.default, warn=False, override_decomp=True)
 
 
 @cache
 def _avoid_out_of_bounds_tails() -> None:
-    """Keep inductor's C++ backend (seen in torch 2.12) from writing behind the end of a buffer.
+    """Keep inductor's C++ backend from writing behind the end of a buffer, which it does before torch 2.15.
 
     Where a reduction is vectorised over an outer loop that is not the one directly around the reduction, and that loop's length is not a multiple of
     the vector's, the result of the last, partly filled vector is stored in full. Such loops are left unvectorised here; the layouts that the units
     choose (examples last) hardly ever lead to one.
-    """
-    from torch._inductor.codegen.cpp import TilingSelect
 
-    select_tiling = TilingSelect.select_tiling
+    Raises:
+        RuntimeError: the compiler is not built as expected; without this it cannot be trusted.
+    """
+    from torch._inductor.codegen import cpp
+
+    select_tiling = getattr(getattr(cpp, "TilingSelect", None), "select_tiling", None)
+    if not _takes(select_tiling, "self", "fn_list", "var_sizes_list"):
+        raise RuntimeError("TilingSelect.select_tiling of torch's compiler is not what it was in torch 2.12")
 
     def safe(self, functions, sizes):
-        factors, indices = select_tiling(self, functions, sizes)
+        found = select_tiling(self, functions, sizes)
+        if not (isinstance(found, tuple) and len(found) == 2):
+            raise RuntimeError("TilingSelect.select_tiling of torch's compiler returns something else than in torch 2.12")
+        factors, indices = found
         outer, reduced = max(sizes, key=lambda size: len(size[1]))
         lengths = [*outer, *reduced]
         unsafe = len(reduced) and any(
@@ -169,12 +242,26 @@ def _avoid_out_of_bounds_tails() -> None:
         )
         return ([], []) if unsafe else (factors, indices)
 
-    TilingSelect.select_tiling = safe
+    cpp.TilingSelect.select_tiling = safe
 
 
 @cache
 def _probe_instructions_here() -> None:
-    """Load inductor's probes of the processor's vector instructions in this process; it would start six for them, and each would import torch."""
+    """Load inductor's probes of the processor's vector instructions in this process; it would start six for them, and each would import torch.
+
+    From torch 2.13 on it starts them in another way and without torch, which costs little, and this changes nothing.
+    """
     from torch._inductor import cpu_vec_isa
 
-    cpu_vec_isa.subprocess = SimpleNamespace(check_call=lambda command, **_: exec(command[-1], {}), DEVNULL=subprocess.DEVNULL)
+    def check_call(command, *arguments, **options):
+        if isinstance(command, list) and command[:2] == [sys.executable, "-c"] and len(command) == 3:
+            return exec(command[-1], {})
+        return subprocess.check_call(command, *arguments, **options)
+
+    if getattr(cpu_vec_isa, "subprocess", None) is subprocess:
+        cpu_vec_isa.subprocess = SimpleNamespace(**vars(subprocess) | {"check_call": check_call})
+
+
+def _takes(function: Callable | None, *names: str) -> bool:
+    """Whether this is a function with arguments of these names."""
+    return callable(function) and set(names) <= set(inspect.signature(function).parameters)

@@ -6,7 +6,6 @@ update.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from torch.utils._pytree import tree_map
 
 from nalm.models import sparsity_error
 from nalm.training.checkpoint import Checkpoint
-from nalm.training.compiler import Compiled, Eager
+from nalm.training.compiler import Compiled, Eager, is_compiled
 from nalm.training.evaluation import Evaluation
 from nalm.training.log import Journal, Log
 from nalm.training.run import Run
@@ -50,8 +49,12 @@ def check_device(name: str) -> torch.device:
 
 
 def worth_compiling(iterations: int) -> bool:
-    """Whether a training of this length gains from compiling, and a C++ compiler is there."""
-    return iterations >= COMPILE_FROM_ITERATIONS and any(shutil.which(c) for c in ("c++", "g++", "clang++"))
+    """Whether a training of this length gains from compiling.
+
+    >>> worth_compiling(1_000), worth_compiling(50_000)
+    (False, True)
+    """
+    return iterations >= COMPILE_FROM_ITERATIONS
 
 
 class Ensemble:
@@ -60,11 +63,12 @@ class Ensemble:
     Args:
         runs: runs whose ``structure()`` is equal.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ...
-        compiled: compile updates and evaluations; ``None``: if :func:`worth_compiling`.
+        compiled: compile updates and evaluations; ``None``: if :func:`worth_compiling` and torch's compiler works here, else there is one warning.
         together: updates in one compiled call; ``None``: four, if the training is long enough to pay for compiling them.
 
     Raises:
         ValueError: no runs, runs of different structure, a recipe with a second stage, or a device that is not there.
+        RuntimeError: ``compiled=True`` where torch's compiler does not work.
 
     >>> from nalm.tasks import SingleModuleTask
     >>> from nalm.models import Stack
@@ -86,7 +90,8 @@ class Ensemble:
             raise ValueError("A second stage (finish) needs a loss that is the same in every iteration, but these runs draw a new batch in each.")
         self.runs, self.device, self.recipe = tuple(runs), check_device(device), runs[0].recipe
         self.model = StackedModel(self.runs, self.device)
-        self.compiled = worth_compiling(self.recipe.iterations) and not self.model.one_by_one if compiled is None else compiled
+        worth = worth_compiling(self.recipe.iterations) and not self.model.one_by_one
+        self.compiled = is_compiled(compiled, worth, self.device)
         wrap = Compiled if self.compiled else Eager
         self.together = together or (TOGETHER if self.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1)
         self.update = Update(self.model, self.runs, self.device)

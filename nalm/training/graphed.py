@@ -30,7 +30,7 @@ class GraphedEnsemble(Ensemble):
     Args:
         runs: runs whose ``structure()`` is equal.
         device: ``"cuda"``, ``"cuda:1"``, ...
-        compiled: compile updates and evaluations; ``None``: if :func:`worth_compiling`.
+        compiled: compile updates and evaluations; ``None``: if :func:`worth_compiling` and torch's compiler works here.
 
     Raises:
         ValueError: as :class:`Ensemble`.

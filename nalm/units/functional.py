@@ -121,6 +121,38 @@ def identity_product(x: Tensor, weight: Tensor, exact: bool = True) -> Tensor:
     return product(selected(x.mT.unsqueeze(-3), weight.unsqueeze(-1), exact), dim=-2).mT
 
 
+def clamped(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
+    r"""As ``torch.clamp``, :math:`\min(\max(x, l), h)`, with a gradient that does not depend on torch's version.
+
+    The gradient is 1 inside the bounds and *at* them, else 0, so that a parameter that :func:`clamp_` has put on
+    a bound can leave it again. That of ``torch.clamp`` is 1 at the bounds up to torch 2.13, and 0 from 2.14 on.
+
+    Args:
+        x: the tensor. A NaN stays NaN and has gradient 0.
+        low: lower bound; None for none.
+        high: upper bound; None for none. One of the two must be given.
+
+    Returns:
+        The tensor within its bounds.
+
+    Example:
+        >>> x = torch.tensor([-0.5, 0.0, 0.5, 1.0, 1.5], requires_grad=True)
+        >>> y = clamped(x, 0, 1)
+        >>> y.detach()
+        tensor([0.0000, 0.0000, 0.5000, 1.0000, 1.0000])
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([0., 1., 1., 1., 0.])
+    """
+    if low is None:
+        inside = x <= high
+    elif high is None:
+        inside = x >= low
+    else:
+        inside = (x >= low) & (x <= high)
+    return torch.where(inside, x, x.detach().clamp(low, high))
+
+
 @torch.no_grad()
 def clamp_(parameter: Tensor, low: float, high: float) -> None:
     """Clamp a parameter in place. Written as a copy because ``vmap`` has no rule for the in-place clamp."""

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from nalm.units.functional import UNROLLED_FACTORS, identity_product, weighted_sum
+from nalm.units.functional import UNROLLED_FACTORS, clamped, identity_product, weighted_sum
 from nalm.units.nac import NALU, NACInit
 
 MAGNITUDE_FLOOR = 1e-7
@@ -33,8 +33,8 @@ def recovered_sign(x: Tensor, weight: Tensor) -> Tensor:
     negative, zero = (x < 0).to(x.dtype), (x == 0).to(x.dtype)
     at_negative, at_zero = 1 - 2 * weight, 1 - weight
     smallest = torch.finfo(x.dtype).tiny  # a factor of 0: its logarithm would make NaN of inputs of another sign
-    logarithms = weighted_sum(negative, torch.log(torch.abs(at_negative).clamp(min=smallest)))
-    logarithms = logarithms + weighted_sum(zero, torch.log(at_zero.clamp(min=smallest)))
+    logarithms = weighted_sum(negative, torch.log(clamped(torch.abs(at_negative), low=smallest)))
+    logarithms = logarithms + weighted_sum(zero, torch.log(clamped(at_zero, low=smallest)))
     flips = weighted_sum(negative, (at_negative < 0).to(x.dtype))
     return torch.exp(logarithms) * (1 - 2 * torch.remainder(flips, 2))
 
@@ -85,6 +85,6 @@ class INALU(NALU):
         super().__init__(in_features, out_features, shared=False, init=init, init_scale=init_scale)
 
     def multiply(self, x: Tensor, weight: Tensor) -> Tensor:
-        log_magnitude = torch.log(torch.abs(x).clamp(min=MAGNITUDE_FLOOR))
-        magnitude = torch.exp(weighted_sum(log_magnitude, weight).clamp(max=EXPONENT_CEILING))
+        log_magnitude = torch.log(clamped(torch.abs(x), low=MAGNITUDE_FLOOR))
+        magnitude = torch.exp(clamped(weighted_sum(log_magnitude, weight), high=EXPONENT_CEILING))
         return magnitude * recovered_sign(x, torch.abs(weight))

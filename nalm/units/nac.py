@@ -9,7 +9,15 @@ from torch import Tensor, nn
 
 from nalm.units import init as initial
 from nalm.units.checks import boolean, number, one_of
-from nalm.units.functional import UNROLLED_SIZE, clamp_, distance_to_binary, exp_log, nac_weight, weighted_sum
+from nalm.units.functional import (
+    UNROLLED_SIZE,
+    clamp_,
+    clamped,
+    distance_to_binary,
+    exp_log,
+    nac_weight,
+    weighted_sum,
+)
 from nalm.units.unit import Unit
 
 NACInit = Literal["nac", "glorot", "uniform"]
@@ -146,7 +154,7 @@ class NACMul(Unit):
             return (nac_weight(self.weight_tanh, self.weight_sigmoid),)
         if self.construction == "sigmoid":
             return (torch.sigmoid(self.weight_sigmoid),)
-        return (self.weight.clamp(0, 1),)
+        return (clamped(self.weight, 0, 1),)
 
     def forward(self, x: Tensor) -> Tensor:
         self.check_input(x)

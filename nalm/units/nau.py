@@ -9,6 +9,7 @@ from nalm.units import init as initial
 from nalm.units.checks import number, one_of
 from nalm.units.functional import (
     clamp_,
+    clamped,
     distance_to_binary,
     distance_to_ternary,
     identity_product,
@@ -35,9 +36,10 @@ class NAU(Unit):
         in_features: number of inputs.
         out_features: number of outputs.
         clamp: where the weight is held in [-1, 1]. ``"step"``: :meth:`project_` clamps it in place, after
-            which the clamp that the forward pass has too changes nothing; ``"forward"``: only the forward
-            pass clamps, the stored weight is free and gets no gradient from the loss outside (the authors'
-            "no W-clamp" arm); ``"none"``: no clamp and no penalty, a linear layer (Heim et al., 2020).
+            which the clamp that the forward pass has too changes neither the output nor the gradient, also
+            on a bound; ``"forward"``: only the forward pass clamps, the stored weight is free and gets no
+            gradient from the loss outside (the authors' "no W-clamp" arm); ``"none"``: no clamp and no
+            penalty, a linear layer (Heim et al., 2020).
         init: initial distribution: ``"capped-glorot"``, U[-r, r] with r = min(0.5, sqrt(6 / (in + out)));
             ``"glorot"``, the same without the cap (Heim et al.); ``"uniform"``, U[0, 1).
         init_scale: factor on the initial weight.
@@ -80,7 +82,7 @@ class NAU(Unit):
         initial.fill_(self.weight, self.init, self.init_scale)
 
     def effective_weights(self) -> tuple[Tensor, ...]:
-        return (self.weight if self.clamp == "none" else self.weight.clamp(-1, 1),)
+        return (self.weight if self.clamp == "none" else clamped(self.weight, -1, 1),)
 
     def forward(self, x: Tensor) -> Tensor:
         self.check_input(x)
@@ -110,9 +112,9 @@ class NMU(Unit):
         in_features: number of inputs.
         out_features: number of outputs.
         clamp: where the weight is held in [0, 1]. ``"step"``: :meth:`project_` clamps it in place, after
-            which the clamp that the forward pass has too changes nothing; ``"forward"``: only the forward
-            pass clamps, the stored weight is free and gets no gradient from the loss outside (Heim et al.,
-            2020, and the "no W-clamp" arm of Madsen & Johansen).
+            which the clamp that the forward pass has too changes neither the output nor the gradient, also
+            on a bound; ``"forward"``: only the forward pass clamps, the stored weight is free and gets no
+            gradient from the loss outside (Heim et al., 2020, and the "no W-clamp" arm of Madsen & Johansen).
         init: initial distribution: ``"nmu"``, U[0.25, 0.75], or ``"uniform"``, U[0, 1) (Heim et al.).
         init_scale: factor on the initial weight.
 
@@ -154,7 +156,7 @@ class NMU(Unit):
         initial.fill_(self.weight, self.init, self.init_scale)
 
     def effective_weights(self) -> tuple[Tensor, ...]:
-        return (self.weight.clamp(0, 1),)
+        return (clamped(self.weight, 0, 1),)
 
     def forward(self, x: Tensor) -> Tensor:
         self.check_input(x)

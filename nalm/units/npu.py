@@ -9,6 +9,7 @@ from nalm.units import init as initial
 from nalm.units.checks import number, one_of, subset
 from nalm.units.functional import (
     clamp_,
+    clamped,
     complex_power,
     distance_to_binary,
     distance_to_signs,
@@ -103,7 +104,7 @@ class PowerUnit(Unit):
         if self.gate is not None:
             # Training and evaluation alike. The clamp is part of the graph: outside [0, 1] the gate has no
             # gradient from the loss, at 0 and 1 it still has.
-            gate = self.gate.clamp(0, 1)
+            gate = clamped(self.gate, 0, 1)
             r, k = gate * r + (1 - gate), gate * k
         return complex_power(r, k, self.weight, self.weight_im)
 

@@ -9,6 +9,7 @@ from nalm.units import init as initial
 from nalm.units.checks import boolean, number, one_of
 from nalm.units.functional import (
     clamp_,
+    clamped,
     distance_to_binary,
     distance_to_ternary,
     identity_product,
@@ -99,7 +100,7 @@ class NRU(Unit):
         """The powers ``(..., out, in)`` of the magnitudes ``(..., 1, in)``."""
         if not self.training or self.power == "pow":
             return torch.pow(magnitude, self.weight)
-        return torch.exp(self.weight * torch.log(magnitude.clamp(min=torch.finfo(magnitude.dtype).tiny)))
+        return torch.exp(self.weight * torch.log(clamped(magnitude, low=torch.finfo(magnitude.dtype).tiny)))
 
     def forward(self, x: Tensor) -> Tensor:
         self.check_input(x)

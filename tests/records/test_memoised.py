@@ -31,9 +31,9 @@ def trained(monkeypatch):
     """The runs that were trained, in order."""
     seen, train = [], memoised.train_ensembles
 
-    def record(ensembles, device, folder, progress, team):
+    def record(ensembles, *arguments):
         seen.extend(run for ensemble in ensembles for run in ensemble)
-        return train(ensembles, device, folder, progress, team)
+        return train(ensembles, *arguments)
 
     monkeypatch.setattr(memoised, "train_ensembles", record)
     return seen
