@@ -1,4 +1,4 @@
-# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make take-rows · make scoreboard · make bench · make soak · make clean
+# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make take-rows · make scoreboard · make bench · make soak · make clean · make clean-cache
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -16,7 +16,7 @@ QUICK := tests/units tests/tasks tests/records/test_store.py tests/records/test_
 BROWSER = CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book live rerun verify compare-code take-rows scoreboard bench soak test test-quick test-fresh test-units test-notebooks test-reruns test-book clean
+.PHONY: help setup book live rerun verify compare-code take-rows scoreboard bench soak test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
 
 help:
 	@echo 'make book            build the book into $(HTML)'
@@ -31,7 +31,7 @@ help:
 	@echo 'make scoreboard      write the scoreboard and the table of the README anew from the recorded runs'
 	@echo 'make bench           measure how fast runs are trained on this machine, and its floor: ARGS="division-2 cnn"'
 	@echo 'make soak            kill and restart sweeps at random moments and compare their rows, MINUTES=$(MINUTES)'
-	@echo 'make clean           remove what was built'
+	@echo 'make clean           remove what was built; make clean-cache: compiled code, which is kept for later processes'
 
 setup: $(READY)
 
@@ -106,3 +106,6 @@ test-book: $(READY)
 
 clean:
 	rm -rf _build build .pytest_cache .hypothesis
+
+clean-cache: $(READY)
+	$(BIN)/python -c 'from nalm.training.kept import clean; clean()'

@@ -37,6 +37,7 @@ FRESH, CONFIRMED, OLDER = get_args(Freshness)
 PACKAGE = Path(__file__).resolve().parents[1]
 NO_NUMBER = (
     "nalm.training.checkpoint",  # what is read is what was written; tests kill and resume
+    "nalm.training.kept",  # compiled code is the same wherever it is kept
     "nalm.units.UNITS",  # the units of a run are entrances themselves
     "nalm.values.choose",  # refuses
     "nalm.values.nearest",

@@ -22,6 +22,8 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
+from nalm.training.kept import elsewhere, keep
+
 __all__ = ["Compiled", "Eager", "compiled", "is_compiled", "obstacle"]
 
 
@@ -145,8 +147,11 @@ class Compiled(Eager):
 
     @torch.no_grad()
     def _compile(self, function: Callable, leaves: list[Any], structure: TreeSpec) -> _Flat:
+        from torch._guards import TracingContext, tracing
         from torch._inductor.compile_fx import compile_fx
+        from torch._subclasses import FakeTensorMode
         from torch.fx.experimental.proxy_tensor import make_fx
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
         results = None
 
@@ -158,7 +163,18 @@ class Compiled(Eager):
             return found
 
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-        return _Flat(compile_fx(make_fx(of_tensors)(*tensors), tensors), results)
+        graph = make_fx(of_tensors)(*tensors)
+
+        def compile_graph() -> _Flat:
+            # Inductor keeps nothing that is compiled outside of such a context. Shapes are fixed: those of the tensors.
+            with tracing(TracingContext(FakeTensorMode(shape_env=ShapeEnv()))):
+                return _Flat(compile_fx(graph, tensors, ignore_shape_env=True), results)
+
+        try:
+            return compile_graph()
+        except Exception:  # what is kept may be damaged in any way
+            with elsewhere():
+                return compile_graph()
 
 
 @dataclass(frozen=True)
@@ -180,6 +196,7 @@ def _tensors(tree: Any) -> list[Tensor]:
 def _prepare() -> None:
     """Set up inductor; loads it, which takes seconds."""
     logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # compiling for CPU needs no CUDA
+    keep()
     if torch.__version__ < OUTER_LOOPS_RIGHT_FROM:
         _avoid_out_of_bounds_tails()
     _keep_freed_memory()

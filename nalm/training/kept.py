@@ -1,0 +1,169 @@
+"""Where compiled code is kept, so that a process need not compile again what an earlier one has compiled. It changes no number.
+
+Inductor keeps what it compiles under a hash of the graph, its own settings and PyTorch's version. Here this is put into a folder of the user's that lives
+longer than a temporary one. Its name stands for what the hash leaves out: the processor, and what :mod:`nalm.training.compiler` changes in inductor.
+
+``make clean-cache`` removes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import platform
+import shlex
+import shutil
+import stat
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+import torch
+from platformdirs import user_cache_path
+
+__all__ = ["KEPT", "LARGEST", "clean", "elsewhere", "keep"]
+
+KEPT = user_cache_path("nalm") / "compiled"
+"""The folder of all compiled code."""
+LARGEST = 2 * 2**30
+"""Bytes that it may hold; beyond them the oldest files go."""
+VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
+
+
+@cache
+def keep() -> None:
+    """Have inductor keep what it compiles in this process in :data:`KEPT`, unless the user has named a folder in ``TORCHINDUCTOR_CACHE_DIR``.
+
+    What is kept is unpickled when it is read, so a folder that somebody else owns or may write to is left alone; then, and where nothing can be written,
+    it is kept for this process only.
+    """
+    _build_whole_files()
+    if os.environ.get(VARIABLE, _default()) != _default():
+        return
+    folder = KEPT / _key()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        own = all(_is_own(part) for part in (KEPT, folder)) and os.access(folder, os.W_OK)
+    except OSError:
+        own = False
+    if own:
+        with suppress(OSError):
+            if any(map(_is_cut_off, folder.rglob("*.so"))):
+                _empty(folder)
+        _trim(KEPT, LARGEST)
+    else:
+        folder = Path(tempfile.mkdtemp(prefix="nalm-compiled-"))
+    os.environ[VARIABLE] = str(folder)
+
+
+def _default() -> str:
+    """Where inductor keeps what it compiles if nobody says otherwise; it sets the variable itself when it is loaded."""
+    from torch._inductor.runtime.cache_dir_utils import default_cache_dir
+
+    return default_cache_dir()
+
+
+def clean() -> None:
+    """Remove all compiled code that is kept. Processes that run meanwhile may compile again."""
+    shutil.rmtree(KEPT, ignore_errors=True)
+
+
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """Compile without what is kept, after that has failed; if it works this time, what is kept is damaged and is removed."""
+    named = os.environ.get(VARIABLE, "")
+    os.environ[VARIABLE] = tempfile.mkdtemp(prefix="nalm-compiled-")
+    try:
+        yield
+        if Path(named).parent == KEPT:
+            _empty(Path(named))
+    finally:
+        os.environ[VARIABLE] = named
+
+
+def _empty(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(exist_ok=True, mode=0o700)
+
+
+def _key() -> str:
+    """Of the versions, the processor and the changes to the compiler that compiled code depends on."""
+    from nalm.training import compiler
+
+    parts = (torch.__version__, platform.python_version(), platform.machine(), _instructions(), inspect.getsource(compiler))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _instructions() -> str:
+    """What the processor can do: code is compiled for just this."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith(("flags", "Features")):
+                return line
+    return f"{platform.processor()} {torch.backends.cpu.get_cpu_capability()}"
+
+
+def _is_own(folder: Path) -> bool:
+    found = folder.stat()
+    if not hasattr(os, "getuid"):
+        return True
+    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _is_cut_off(library: Path) -> bool:
+    """Whether a library does not hold all that its first bytes say; to load it would end the process."""
+    with open(library, "rb") as stream:
+        head = stream.read(64)
+    if head[:5] != b"\x7fELF\x02":
+        return not head or sys.platform == "linux"
+    start, size, count = (int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62)))  # the table of sections, which comes last
+    return library.stat().st_size < start + size * count
+
+
+def _trim(folder: Path, largest: int) -> None:
+    """Delete the oldest files until a quarter is free again, if all together are too large; a file that is gone is compiled anew."""
+    files = []
+    for file in folder.rglob("*"):
+        with suppress(OSError):
+            found = file.lstat()
+            if stat.S_ISREG(found.st_mode):
+                files.append((found.st_mtime, found.st_size, file))
+    size = sum(size for _, size, _ in files)
+    if size <= largest:
+        return
+    for _, of_file, file in sorted(files):
+        if size <= largest * 3 // 4:
+            break
+        with suppress(OSError):
+            file.unlink()
+            size -= of_file
+
+
+@cache
+def _build_whole_files() -> None:
+    """Have the C++ compiler write under another name first: one that is killed leaves no half file that would be loaded later.
+
+    Where inductor is built otherwise, this is left out.
+    """
+    from torch._inductor import cpp_builder
+
+    build = getattr(cpp_builder, "_run_compile_cmd", None)
+    if build is None or list(inspect.signature(build).parameters) != ["cmd_line", "cwd"]:
+        return
+
+    def whole(cmd_line: str, cwd: str) -> None:
+        words = shlex.split(cmd_line)
+        place = words.index("-o") + 1 if "-o" in words[:-1] else 0
+        if not place:
+            return build(cmd_line, cwd)
+        target, new = words[place], f"{words[place]}.{os.getpid()}-{threading.get_ident()}.new"
+        build(shlex.join([*words[:place], new, *words[place + 1 :]]), cwd)
+        os.replace(new, target)
+
+    cpp_builder._run_compile_cmd = whole
+
