@@ -105,7 +105,8 @@ def unprepared(monkeypatch):
             function.cache_clear()
 
     forget()
-    yield
+    with torch._inductor.config.patch(fx_graph_cache=False):  # what was compiled before would be found there
+        yield
     forget()
     monkeypatch.undo()
     lowerings.clear()
@@ -120,7 +121,7 @@ def long_runs(iterations=10_000):
 
 def test_a_long_training_is_compiled_without_a_word(unprepared):
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         assert obstacle("cpu") is None
         assert Ensemble(long_runs()).compiled
         assert not Ensemble(long_runs(9_999)).compiled
@@ -148,12 +149,10 @@ def tiling_takes_something_else(monkeypatch):
 
 
 def tiling_returns_something_else(monkeypatch):
-    from torch._inductor import config
     from torch._inductor.codegen.cpp import TilingSelect
 
     monkeypatch.setattr(torch, "__version__", type(torch.__version__)("2.12.1"))
     monkeypatch.setattr(TilingSelect, "select_tiling", lambda self, fn_list, var_sizes_list: ([], [], [], []))
-    monkeypatch.setattr(config, "fx_graph_cache", False)
 
 
 def take_away_compile_fx(monkeypatch):
@@ -198,7 +197,7 @@ def test_what_cannot_be_compiled_is_trained_eagerly_with_one_warning(unprepared,
         Ensemble(long_runs(), compiled=True)
     assert "\n" not in str(refused.value)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         assert not Ensemble(long_runs(), compiled=False).compiled
 
 
@@ -236,7 +235,7 @@ def take_away_the_probes(monkeypatch):
 def test_what_only_makes_it_faster_is_done_without(unprepared, monkeypatch, change):
     change(monkeypatch)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         assert Ensemble(long_runs()).compiled
 
 
