@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any
@@ -185,7 +185,7 @@ class _Flat:
     results: TreeSpec
 
 
-OUTER_LOOPS_RIGHT_FROM = (2, 15)
+OUTER_LOOPS_RIGHT_FROM = (2, 13)
 """The version of torch that stores the reductions of partly filled vectors within their buffers, see :func:`_avoid_out_of_bounds_tails`."""
 
 
@@ -232,7 +232,7 @@ def _keep_erfinv_out_of_loops() -> None:
 
 @cache
 def _avoid_out_of_bounds_tails() -> None:
-    """Keep inductor's C++ backend from writing behind the end of a buffer, which it does before torch 2.15.
+    """Keep inductor's C++ backend from writing behind the end of a buffer, which it does before torch 2.13.
 
     Where a reduction is vectorised over an outer loop that is not the one directly around the reduction, and that loop's length is not a multiple of
     the vector's, the result of the last, partly filled vector is stored in full. Such loops are left unvectorised here; the layouts that the units
@@ -247,6 +247,7 @@ def _avoid_out_of_bounds_tails() -> None:
     if not _takes(select_tiling, "self", "fn_list", "var_sizes_list"):
         raise RuntimeError("TilingSelect.select_tiling of torch's compiler is not what it was in torch 2.12")
 
+    @wraps(select_tiling)
     def safe(self, functions, sizes):
         found = select_tiling(self, functions, sizes)
         if not (isinstance(found, tuple) and len(found) == 2):
