@@ -105,8 +105,8 @@ def test_an_explanation_does_not_make_a_reproduced_item_differ(book, monkeypatch
     assert (line["verdict"], line["explanation"]) == ("reproduced", "")
 
 
-@pytest.mark.parametrize(("lost", "verdict"), [(2, "reproduced"), (0, "differs, explained")])
-def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lost, verdict):
+@pytest.mark.parametrize(("lost", "verdict", "agreeing"), [(2, "reproduced", "9 of 9"), (0, "differs, explained", "8 of 9")])
+def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lost, verdict, agreeing):
     counts = {"L1 1e-09 to 1e-07": 10, "clip gate": 8, "clip weight": 15, "clip both": 15, "discretise gate": 16, "discretise both": 20,
               "constrained start": 23}  # fmt: skip
     solved = {(model, place): count for (model, count), place in itertools.product(counts.items(), RANGES)}
@@ -116,9 +116,21 @@ def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lo
             for (model, place), count in solved.items() for seed in range(25)]  # fmt: skip
     _record(book, "division/robust-real-npu", rows)
     line = _judge(book, "division", "Figure 2")
-    assert (line["verdict"], line["runs"]) == (verdict, "1575")
+    assert (line["verdict"], line["runs"], line["agreeing"]) == (verdict, "1575", agreeing)
     assert ("discretising loses on U[10,20) and nowhere else" in line["differing"]) == (lost == 0)
-    assert line["agreeing"] == "9 of 9" or lost == 0
+
+
+def test_division_figure_17_tells_negative_ranges_from_positive_ones(book):
+    """A sign gains nothing on positive ranges, where all are solved."""
+    negative, mixed, positive = 0, 1, 2
+    counts = {"NMRU, vanilla": (0, 5, 5), "NMRU, clipped gradient": (0, 25, 25), "NMRU, sign": (10, 20, 25), "NMRU": (25, 25, 25),
+              "NMRU, gate to 0": (5, 5, 5)}  # fmt: skip
+    of = [negative] * 4 + [mixed] + [positive] * 4
+    rows = [{"model": model, "range": place, "seed": seed, "iterations": 100_000, "success": seed < solved[kind]}
+            for model, solved in counts.items() for place, kind in zip(RANGES, of, strict=True) for seed in range(25)]  # fmt: skip
+    _record(book, "division/inside-the-nmru", rows)
+    line = _judge(book, "division", "Figure 17")
+    assert (line["verdict"], line["agreeing"], line["ours"]) == ("reproduced", "11 of 11", "1 [0.867, 1]")
 
 
 @pytest.mark.parametrize(
@@ -425,6 +437,15 @@ def test_npu_figure_6_differs_if_the_best_runs_do_not_order_as_described(book):
     assert figure["differing"] == "RealNPU better than iNALU on +; NPU better than iNALU on +"
 
 
+def test_npu_figure_6_shows_the_runs_with_the_lowest_errors_of_all_four_tasks(book):
+    """Not those with the lowest validation error, here one run of each model, which is bad at everything."""
+    bad = dict.fromkeys(("test_add", "test_mul", "test_div", "test_sqrt"), 99.0)
+    rows = [row | ({"valid_mse": 0.0} | bad if row["seed"] == 7 else {"valid_mse": 1.0}) for row in _simple()]
+    _record(book, "npu/simple-arithmetic", rows)
+    figure = _judge(book, "npu", "Figure 6")
+    assert (figure["verdict"], figure["agreeing"]) == ("reproduced", "22 of 22") and float(figure["ours"]) < 0.1
+
+
 def test_seeds_beyond_the_paper_s_twenty_do_not_count_for_the_simple_task(book):
     further = [row | {"seed": row["seed"] + 20, "test_mul": 99.0} for row in _simple()]
     _record(book, "npu/simple-arithmetic", [*_simple(), *further])
@@ -510,7 +531,7 @@ def test_writing_and_checking(book, capsys):
     assert _item(board, "division", "Figure 3")["verdict"] == "reproduced"
     assert scoreboard.summary(board).frame["reproduced"].tolist() == [0, 0, 2, 2]  # and Table 1, whose chapter is the same
     page = scoreboard.Board(board)._repr_html_()
-    assert page == scoreboard.Board(board)._repr_html_() and page.count("<tr data-paper=") == 67
+    assert page.count("<tr data-paper=") == 67
     assert '<a href="division/no-redundancy.html">Neural Division Modules, Figure 3</a>' in page
 
 
