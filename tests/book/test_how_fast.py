@@ -34,6 +34,7 @@ def test_measures_this_machine(tmp_path: Path) -> None:
     rerun(tmp_path)
     taken = Measurement.read(tmp_path / "measurement.json")
     assert set(taken.measures) == set(MEASURES) and set(taken.scaling) == set(SCALING)
+    assert all(of.value > 0 for of in taken.measures.values()) and all(cost > 0 for pairs in taken.scaling.values() for _, cost in pairs)
     assert (BOOK / "results" / "beyond" / "how-fast.json").read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"rerun.ipynb", "measurement.json"}, "the rerun left files behind"
 

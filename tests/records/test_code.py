@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from nalm.models import DigitSequence, Layer, Stack
-from nalm.records import PUBLISHED, Store, code, experiments, freshness, run_all
+from nalm.records import Store, code, freshness, run_all
 from nalm.records.row import row_of
 from nalm.records.trainers import trainer_of
 from nalm.tasks import DigitSequenceTask, SimpleArithmeticTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask, Uniform
@@ -131,7 +131,3 @@ def test_all_code_that_is_executed_is_known(name):
     executed = {module for module in executed if module.startswith("nalm.")}
     assert {"nalm.training.update", "nalm.records.row", type(asked.task).__module__} <= executed
     assert executed <= set(code.modules(asked))
-
-
-def test_published_rows_have_a_freshness():
-    assert {freshness(name) for name in experiments(PUBLISHED)} <= {FRESH, code.CONFIRMED, OLDER}
