@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nalm.models import Stack
-from nalm.records import Store, cost, memoised, run_all
+from nalm.records import Store, cost, memoised, run_all, workers
 from nalm.records import folders
 from nalm.records.workers import checkpoint_of
 from nalm.tasks import SingleModuleTask
@@ -162,7 +162,13 @@ SWEEP = """
 """
 
 
-def test_a_killed_sweep_keeps_its_rows_and_is_finished_by_the_same_command(tmp_path):
+def run_here(monkeypatch, script, folder):
+    """What ``python -c`` would do, in this process."""
+    monkeypatch.setattr(sys, "argv", ["-c", str(folder)])
+    exec(textwrap.dedent(script), {"__name__": "__main__"})
+
+
+def test_a_killed_sweep_keeps_its_rows_and_is_finished_by_the_same_command(tmp_path, monkeypatch, capsys):
     command = [sys.executable, "-c", textwrap.dedent(SWEEP), str(tmp_path)]
     store = Store(tmp_path, "demo/killed")
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
@@ -172,10 +178,10 @@ def test_a_killed_sweep_keeps_its_rows_and_is_finished_by_the_same_command(tmp_p
     assert process.wait() == -signal.SIGKILL
     kept = store.read()
     assert 6 <= len(kept) < 24
-    finished = subprocess.run(command, capture_output=True, text=True, check=True)
-    rows = store.read()
+    run_here(monkeypatch, SWEEP, tmp_path)
+    rows, said = store.read(), capsys.readouterr().err
     assert len(rows) == 24 and rows["key"].is_unique and rows.head(len(kept)).equals(kept)
-    assert "24 of 24 runs" in finished.stderr and "run-iterations/s" in finished.stderr
+    assert "24 of 24 runs" in said and "run-iterations/s" in said
 
 
 LONG_ENSEMBLE = """
@@ -193,9 +199,10 @@ LONG_ENSEMBLE = """
 """
 
 
-def test_a_killed_ensemble_goes_on_to_the_same_rows(tmp_path):
+def test_a_killed_ensemble_goes_on_to_the_same_rows(tmp_path, monkeypatch):
     command = [sys.executable, "-c", textwrap.dedent(LONG_ENSEMBLE)]
-    subprocess.run([*command, str(tmp_path / "whole")], capture_output=True, check=True)
+    monkeypatch.setattr(workers, "CHECKPOINT_SECONDS", workers.CHECKPOINT_SECONDS)  # which the script sets
+    run_here(monkeypatch, LONG_ENSEMBLE, tmp_path / "whole")
     whole = Store(tmp_path / "whole", "demo/long").read()
     folder, kills = tmp_path / "killed", 0
     while not Store(folder, "demo/long").rows_file.exists():

@@ -121,8 +121,9 @@ def test_each_run_is_clipped_to_a_norm_of_its_own():
 
 
 def test_one_and_two_threads_agree():
-    """An update draws 384,000 numbers and has 38,400 outputs; torch gives a second thread nothing of tensors below 32,768 numbers."""
-    runs = [run(task=SingleModuleTask.on("U[1,2)", "div", inputs=10), iterations=10, log_interval=10, seed=seed) for seed in range(300)]
+    """An update draws 409,600 numbers and has 40,960 outputs; torch gives a second thread nothing of tensors below 32,768 numbers."""
+    task = SingleModuleTask.on("U[1,2)", "div", inputs=10)
+    runs = [run(task=task, iterations=10, log_interval=10, batch_size=4096, seed=seed) for seed in range(10)]
 
     def train(threads, compiled):
         before = torch.get_num_threads()
