@@ -87,6 +87,13 @@ def chromium() -> str:
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path == "/favicon.ico":  # a browser asks for it of its own accord
+            self.send_response(204)
+            self.end_headers()
+        else:
+            super().do_GET()
+
     def log_message(self, format: str, *args: object) -> None:
         pass
 
@@ -122,7 +129,7 @@ class Reader:
         self.page.on("console", lambda message: message.type == "error" and self.report(f"console: {message.text}"))
         self.page.on("pageerror", lambda error: self.report(f"script: {error}"))
         self.page.on("request", self.asked)
-        self.page.on("requestfinished", self.loading.discard)
+        self.page.on("requestfinished", lambda request: self.loading.discard(request))
         self.page.on("requestfailed", self.failed)
         self.page.on("response", lambda answer: answer.status >= 400 and self.report(f"{answer.status}: {answer.url}"))
 
