@@ -180,7 +180,8 @@ def test_learning_curves():
 
 
 def test_the_thick_line_of_learning_curves_is_the_median():
-    logs = pd.DataFrame([(seed, step, error) for step in (0, 10) for seed, error in enumerate([1e-3, 1e-2, 1e5 + step])], columns=["seed", "iteration", "test_mse"])
+    rows = [(seed, step, error) for step in (0, 10) for seed, error in enumerate([1e-3, 1e-2, 1e5 + step])]
+    logs = pd.DataFrame(rows, columns=["seed", "iteration", "test_mse"])
     *runs, middle = figures.curves(logs.assign(model="NMU")).axes[0].lines
     assert [list(line.get_ydata()) for line in runs] == [[1e-3] * 2, [1e-2] * 2, [1e5, 1e5 + 10]]
     assert list(middle.get_xdata()) == [0, 10] and list(middle.get_ydata()) == [1e-2, 1e-2]

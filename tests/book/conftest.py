@@ -111,7 +111,8 @@ def _cells(chapter: Path, folder: Path, parameters: dict[str, Any]) -> list[nbfo
     notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for cell in notebook.cells:
         cell.outputs = []  # pictures, which would be copied
-    sources = ["%reset -f", f"%cd -q {folder}", *(cell.source for cell in parameterize_notebook(notebook, parameters).cells)]
+    anew = f"%reset -f\n__spec__ = None\n%cd -q {folder}"  # new processes ask the main module for its spec, which is forgotten with everything else
+    sources = [anew, *(cell.source for cell in parameterize_notebook(notebook, parameters).cells)]
     return [nbformat.v4.new_code_cell(source) for source in sources]
 
 

@@ -2,7 +2,6 @@
 
 import json
 
-import pandas as pd
 import pytest
 
 from nalm.models import GatedStack, Stack
