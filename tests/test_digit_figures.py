@@ -63,6 +63,7 @@ def test_only_runs_of_full_length_stand_beside_the_figure():
     found = digits.as_drawn("Figure 15", rows).set_index(["model", "length"])
     values = drawn.values("Fig15")
     assert set(found.index.levels[0]) == set(digits.FIGURES["Figure 15"][1].values())
+    assert [found["success"][place] for place in (("NMU", "2"), ("NMU", "20"), ("NALU", "7"))] == [0.9, 0.8, 0.0]
     for (model, length), success in found["success"].items():
         assert success == values[length, model, "success"].estimate
     assert digits.as_drawn("Figure 15", rows.assign(iterations=3_880)) is None

@@ -38,6 +38,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 NO_NUMBER = (
     "nalm.training.checkpoint",  # what is read is what was written; tests kill and resume
     "nalm.training.kept",  # compiled code is the same wherever it is kept
+    "nalm.training.compiler.is_compiled",  # whether it is, each batch of rows says
     "nalm.units.UNITS",  # the units of a run are entrances themselves
     "nalm.values.choose",  # refuses
     "nalm.values.nearest",

@@ -1,12 +1,20 @@
 """The chapters, as parameters of tests: `chapter` is each notebook, `experiment` each that trains, `derivation` each that computes; and the built book."""
 
+import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import nbformat
+import papermill
 import pytest
+from jupyter_client.manager import KernelManager, start_new_kernel
+from nbclient import NotebookClient
+from papermill.iorw import load_notebook_node
+from papermill.parameterize import parameterize_notebook
 
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
@@ -45,6 +53,67 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if name in metafunc.fixturenames:
             paths = [path for path in notebooks() if is_one(path)]
             metafunc.parametrize(name, paths, ids=[path.relative_to(BOOK).with_suffix("").as_posix() for path in paths])
+
+
+@pytest.fixture(scope="session")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
+    """For all chapters that run with other parameters: most of their time would go into starting a kernel each and importing the library again."""
+    manager, client = start_new_kernel(startup_timeout=120, kernel_name="python3", cwd=str(tmp_path_factory.mktemp("kernel")))
+    client.stop_channels()
+    yield manager
+    manager.shutdown_kernel()
+
+
+@pytest.fixture
+def attempt(kernel: KernelManager) -> Callable[[Path, Path, list[dict[str, Any]]], list[list[nbformat.NotebookNode]]]:
+    """Runs a chapter in a folder up to the cell that checks its parameters, for each of several sets of them.
+
+    Returns the errors of that cell, for each; the names of one attempt are forgotten in the next.
+    """
+
+    def attempt(chapter: Path, folder: Path, sets: list[dict[str, Any]]) -> list[list[nbformat.NotebookNode]]:
+        cells, checks = [], []
+        for parameters in sets:
+            code = _cells(chapter, folder, parameters)
+            until = next(number for number, cell in enumerate(code) if "check(" in cell.source)
+            cells += code[: until + 1]
+            checks.append(len(cells) - 1)
+        NotebookClient(nbformat.v4.new_notebook(cells=cells), km=kernel, timeout=300, allow_errors=True).execute()
+        assert all(output.output_type != "error" for number, cell in enumerate(cells) if number not in checks for output in cell.outputs)
+        return [[output for output in cells[number].outputs if output.output_type == "error"] for number in checks]
+
+    return attempt
+
+
+@pytest.fixture
+def rerun(kernel: KernelManager) -> Callable[..., None]:
+    """Runs a chapter from another folder, with the parameters of a rerun of seconds and those that are given; then the book is as it was."""
+
+    def rerun(chapter: Path, folder: Path, **kept: Any) -> None:
+        tiny = nbformat.read(chapter, as_version=4).metadata.get("nalm", {}).get("tiny", {})
+        assert tiny, 'no parameters for a tiny rerun under metadata "nalm": {"tiny": {…}}'
+        parameters = tiny | kept
+        assert set(parameters) <= set(papermill.inspect_notebook(chapter)), "a tiny rerun sets parameters that the chapter does not have"
+        before = contents(BOOK)
+        NotebookClient(nbformat.v4.new_notebook(cells=_cells(chapter, folder, parameters)), km=kernel, timeout=300).execute()
+        assert contents(BOOK) == before, "the rerun changed files of the book"
+
+    return rerun
+
+
+def contents(folder: Path) -> dict[Path, str]:
+    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
+
+
+def _cells(chapter: Path, folder: Path, parameters: dict[str, Any]) -> list[nbformat.NotebookNode]:
+    """The code of a chapter with parameters as papermill sets them, to be run in a folder by a kernel that has run others."""
+    notebook = load_notebook_node(str(chapter))
+    notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell in notebook.cells:
+        cell.outputs = []  # pictures, which would be copied
+    anew = f"%reset -f\n__spec__ = None\n%cd -q {folder}"  # new processes ask the main module for its spec, which is forgotten with everything else
+    sources = [anew, *(cell.source for cell in parameterize_notebook(notebook, parameters).cells)]
+    return [nbformat.v4.new_code_cell(source) for source in sources]
 
 
 @pytest.fixture(scope="session")

@@ -9,13 +9,12 @@ import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Literal
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 import yaml
 from chromium import FLAGS, NoChromium, find
-from playwright.sync_api import Browser, Route, sync_playwright
+from playwright.sync_api import Browser, Request, sync_playwright
 
 import nalm
 
@@ -25,9 +24,11 @@ READERS = {"desk": (1280, 900, "light"), "phone": (390, 844, "dark")}
 # What is wrong with an open page, as a list of sentences.
 TROUBLE = r"""async () => {
     if (window.MathJax) await MathJax.startup.promise;
+    await document.fonts.ready;
     const images = [...document.querySelectorAll('main img')];
     images.forEach(image => image.loading = 'eager');
     await Promise.all(images.map(image => image.decode().catch(() => null)));
+    await new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)));
     const formulas = [...document.querySelectorAll('.math')];
     const prose = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
     const raw = [];
@@ -65,6 +66,13 @@ def pages_in_toc() -> list[str]:
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path == "/favicon.ico":  # a browser asks for it of its own accord
+            self.send_response(204)
+            self.end_headers()
+        else:
+            super().do_GET()
+
     def log_message(self, format: str, *args: object) -> None:
         pass
 
@@ -94,45 +102,77 @@ class Reader:
     """A window onto the book, and what went wrong in it."""
 
     def __init__(self, browser: Browser, site: str, name: str) -> None:
-        width, height, theme = READERS[name]
         self.site = site
         self.trouble: list[str] = []
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
-        context.add_init_script(f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')")
-        context.route("**/*", self.let_through)
-        self.page = context.new_page()
+        self.loading: set[Request] = set()
+        self.context = browser.new_context()
+        self.context.add_init_script(f"localStorage.setItem('mode', '{READERS[name][2]}'); localStorage.setItem('theme', '{READERS[name][2]}')")
+        self.name, self.page = name, self.context.new_page()
         self.page.on("console", lambda message: message.type == "error" and self.report(f"console: {message.text}"))
         self.page.on("pageerror", lambda error: self.report(f"script: {error}"))
-        self.page.on("requestfailed", lambda request: self.report(f"request failed: {request.url}"))
+        self.page.on("request", self.asked)
+        self.page.on("requestfinished", lambda request: self.loading.discard(request))
+        self.page.on("requestfailed", self.failed)
         self.page.on("response", lambda answer: answer.status >= 400 and self.report(f"{answer.status}: {answer.url}"))
 
     def report(self, what: str) -> None:
-        self.trouble.append(f"{self.page.url.removeprefix(self.site)}: {what}")
+        self.trouble.append(f"{self.page.url.removeprefix(self.site)}, {self.name}: {what}")
 
-    def let_through(self, route: Route) -> None:
-        if route.request.url.startswith((self.site, "data:", "blob:")):
-            route.continue_()
-        else:
-            self.report(f"asks the network for {route.request.url}")
-            route.abort()
+    def asked(self, request: Request) -> None:
+        if request.url.startswith(self.site):
+            self.loading.add(request)
+        elif not request.url.startswith(("data:", "blob:")):
+            self.report(f"asks the network for {request.url}")
 
-    def open(self, name: str, until: Literal["load", "networkidle"] = "networkidle") -> None:
-        self.page.goto(self.site + name, wait_until=until)
+    def failed(self, request: Request) -> None:
+        self.loading.discard(request)
+        self.report(f"request failed: {request.url}")
+
+    def open(self, name: str) -> None:
+        """Load a page."""
+        self.trouble.clear()
+        self.loading.clear()
+        self.resize()
+        self.page.goto(self.site + name, wait_until="load")
+        self.look()
+
+    def turn(self, name: str) -> None:
+        """Go on to read the same page in another window and theme."""
+        before, self.name = self.name, name
+        self.resize()
+        self.page.evaluate("theme => Object.assign(document.documentElement.dataset, {mode: theme, theme: theme})", READERS[name][2])
+        self.look()
+        self.name = before
+
+    def resize(self) -> None:
+        width, height, theme = READERS[self.name]
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.emulate_media(color_scheme=theme)
+
+    def look(self) -> None:
         self.page.wait_for_function("!window.MathJax || window.MathJax.startup?.promise")  # first it is its settings alone
         for what in self.page.evaluate(TROUBLE):
             self.report(what)
+        for _ in range(1000):
+            if not self.loading:
+                break
+            self.page.wait_for_timeout(20)
+        else:
+            self.report(f"still loading: {', '.join(request.url for request in self.loading)}")
 
 
-@pytest.fixture(params=READERS)
-def reader(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Reader]:
-    reader = Reader(browser, site, request.param)
+@pytest.fixture(scope="module")
+def reader(browser: Browser, site: str) -> Iterator[Reader]:
+    """At the desk."""
+    reader = Reader(browser, site, "desk")
     yield reader
-    reader.page.context.close()
+    reader.context.close()
 
 
 @pytest.mark.parametrize("name", pages_in_toc())
 def test_page(reader: Reader, name: str) -> None:
     reader.open(f"{name}.html")
+    reader.turn("phone")
     assert not reader.trouble, "\n".join(reader.trouble)
 
 
@@ -141,15 +181,40 @@ def test_other_pages(reader: Reader, html: Path) -> None:
     written = {path.relative_to(html).as_posix() for path in html.rglob("*.html") if "_static" not in path.parts}
     others = sorted(written - {f"{name}.html" for name in pages_in_toc()})
     assert {"index.html", "genindex.html", "search.html"} <= set(others)
+    trouble = []
     for name in others:
-        reader.open(name, until="networkidle" if name == "index.html" else "load")
-    assert not reader.trouble, "\n".join(reader.trouble)
+        reader.open(name)
+        reader.turn("phone")
+        trouble += reader.trouble
+    assert not trouble, "\n".join(trouble)
 
 
-def test_search_finds_units(reader: Reader) -> None:
+@pytest.mark.parametrize("name", READERS)
+def test_search_finds_units(browser: Browser, site: str, name: str) -> None:
+    reader = Reader(browser, site, name)
     reader.open("search.html?q=RealNPU")
     reader.page.wait_for_selector("#search-results li a", timeout=20_000)
+    assert reader.page.evaluate("document.documentElement.dataset.theme") == READERS[name][2]
     assert not reader.trouble, "\n".join(reader.trouble)
+    reader.context.close()
+
+
+def test_trouble_is_noticed(reader: Reader, html: Path) -> None:
+    """A page of everything that can be wrong, so that no check of the pages passes for want of looking."""
+    body = """<main style="width: 800px"><img src="nowhere.png" alt="x"><img alt="" src="data:,"><p>$$ raw</p><div class="math">x</div></main>
+              <script>console.error("said"); fetch("https://example.org/far").catch(() => null); missing()</script>"""
+    page = html / "trouble.html"
+    page.write_text(f"<!doctype html><html><body>{body}</body></html>", encoding="utf-8")
+    try:
+        reader.open("trouble.html")
+        reader.turn("phone")
+    finally:
+        page.unlink()
+    said = "\n".join(reader.trouble)
+    for what in ("console: said", "script: ", "404: ", "asks the network for https://example.org/far", "request failed", "image without alt text",
+                 "image that does not load", "formula not set", "TeX in the text", "phone: wider than the window"):  # fmt: skip
+        assert what in said, what
+    assert "desk: wider" not in said
 
 
 @pytest.mark.parametrize("module", sorted({module.name for module in pkgutil.iter_modules(nalm.__path__)}))

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -20,6 +19,8 @@ from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Ensemble, Recipe, Run
 
 EXPERIMENT = "demo/executors"
+PROCESSES = multiprocessing.get_context("forkserver")  # whose processes need not import torch each by themselves
+PROCESSES.set_forkserver_preload(["nalm.records"])
 
 
 def runs(ensembles=3, seeds=2, iterations=60, unit="NMU"):
@@ -56,7 +57,7 @@ def test_threads_give_the_same_rows(tmp_path):
 
 def test_processes_give_the_same_rows_and_a_killed_one_loses_none(tmp_path, capfd):
     expected = ask(tmp_path / "here", runs())
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+    with ProcessPoolExecutor(1, mp_context=PROCESSES) as executor:
         assert ask(tmp_path / "there", runs(), executor=executor).equals(expected)
         shown = capfd.readouterr().err
         assert "2 of 6 runs" in shown and "6 of 6 runs" in shown and "run-iterations/s" in shown
@@ -144,7 +145,7 @@ def other_files():
 
 
 def worker(begin):
-    return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"), initializer=begin)
+    return ProcessPoolExecutor(1, mp_context=PROCESSES, initializer=begin)
 
 
 def test_a_worker_with_other_code_is_refused(tmp_path):

@@ -1,8 +1,8 @@
 """A full disk, a folder that is read only, two sweeps at once: no row is lost or doubled, and one sentence says what is the matter."""
 
+import multiprocessing
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -18,6 +18,8 @@ from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Checkpoint, Ensemble, Recipe, Run
 
 EXPERIMENT = "demo/failures"
+PROCESSES = multiprocessing.get_context("forkserver")  # whose processes need not import torch each by themselves
+PROCESSES.set_forkserver_preload(["nalm.records"])
 FULL = Path("/dev/full")  # every write to it fails because there is no space left
 
 
@@ -160,10 +162,16 @@ SWEEP = """
 """
 
 
+def sweep(folder):
+    sys.argv = ["-c", str(folder)]
+    exec(textwrap.dedent(SWEEP), {"__name__": "__main__"})
+
+
 def test_two_sweeps_on_one_store_lose_and_double_nothing(tmp_path):
-    command = [sys.executable, "-c", textwrap.dedent(SWEEP), str(tmp_path)]
-    both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [(process.communicate()[1], process.returncode)[1] for process in both] == [0, 0]
+    both = [PROCESSES.Process(target=sweep, args=(tmp_path,)) for _ in range(2)]
+    [process.start() for process in both]
+    [process.join() for process in both]
+    assert [process.exitcode for process in both] == [0, 0]
     rows = Store(tmp_path, "demo/together").read()
     assert len(rows) == 24 and rows["key"].is_unique
     assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".csv", ".json", ".lock"}

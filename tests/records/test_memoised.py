@@ -1,8 +1,7 @@
 """Memoised training: what is recorded is read, only what is missing is trained."""
 
-import os
+import multiprocessing
 import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -11,13 +10,15 @@ import numpy as np
 import pytest
 
 from nalm.models import Stack
-from nalm.records import Store, cost, memoised, run_all
+from nalm.records import Store, cost, memoised, run_all, workers
 from nalm.records import folders
 from nalm.records.workers import checkpoint_of
 from nalm.tasks import SingleModuleTask
 from nalm.training import SGD, Adam, Recipe, Run
 
 EXPERIMENT = "demo/memoised"
+PROCESSES = multiprocessing.get_context("forkserver")  # whose processes need not import torch each by themselves
+PROCESSES.set_forkserver_preload(["nalm.records"])
 
 
 def runs(seeds, unit="NMU", task=None, **recipe):
@@ -162,20 +163,33 @@ SWEEP = """
 """
 
 
-def test_a_killed_sweep_keeps_its_rows_and_is_finished_by_the_same_command(tmp_path):
-    command = [sys.executable, "-c", textwrap.dedent(SWEEP), str(tmp_path)]
-    store = Store(tmp_path, "demo/killed")
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    while process.poll() is None and (not store.rows_file.exists() or len(store.read()) < 6):
+def run(script, folder):
+    """What ``python -c script folder`` would do, in this process."""
+    sys.argv = ["-c", str(folder)]
+    exec(textwrap.dedent(script), {"__name__": "__main__"})
+
+
+def started(script, folder):
+    """A process that does it."""
+    process = PROCESSES.Process(target=run, args=(script, folder))
+    process.start()
+    return process
+
+
+def test_a_killed_sweep_keeps_its_rows_and_is_finished_by_the_same_command(tmp_path, monkeypatch, capsys):
+    store, process = Store(tmp_path, "demo/killed"), started(SWEEP, tmp_path)
+    while process.is_alive() and (not store.rows_file.exists() or len(store.read()) < 6):
         time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     kept = store.read()
     assert 6 <= len(kept) < 24
-    finished = subprocess.run(command, capture_output=True, text=True, check=True)
-    rows = store.read()
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    run(SWEEP, tmp_path)
+    rows, said = store.read(), capsys.readouterr().err
     assert len(rows) == 24 and rows["key"].is_unique and rows.head(len(kept)).equals(kept)
-    assert "24 of 24 runs" in finished.stderr and "run-iterations/s" in finished.stderr
+    assert "24 of 24 runs" in said and "run-iterations/s" in said
 
 
 LONG_ENSEMBLE = """
@@ -193,23 +207,24 @@ LONG_ENSEMBLE = """
 """
 
 
-def test_a_killed_ensemble_goes_on_to_the_same_rows(tmp_path):
-    command = [sys.executable, "-c", textwrap.dedent(LONG_ENSEMBLE)]
-    subprocess.run([*command, str(tmp_path / "whole")], capture_output=True, check=True)
+def test_a_killed_ensemble_goes_on_to_the_same_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setattr(workers, "CHECKPOINT_SECONDS", workers.CHECKPOINT_SECONDS)  # which the script sets
+    run(LONG_ENSEMBLE, tmp_path / "whole")
     whole = Store(tmp_path / "whole", "demo/long").read()
     folder, kills = tmp_path / "killed", 0
     while not Store(folder, "demo/long").rows_file.exists():
-        process = subprocess.Popen([*command, str(folder)], stderr=subprocess.DEVNULL)
+        process = started(LONG_ENSEMBLE, folder)
         checkpoints = list(folder.rglob("*.pt"))
         before = checkpoints[0].stat().st_mtime_ns if checkpoints else 0
-        while process.poll() is None and kills < 2:
+        while process.is_alive() and kills < 2:
             checkpoints = list(folder.rglob("*.pt"))
             if checkpoints and checkpoints[0].stat().st_mtime_ns > before:
                 process.kill()
                 kills += 1
                 break
             time.sleep(0.01)
-        process.wait()
+        process.join()
     rows = Store(folder, "demo/long").read()
     assert kills == 2 and not list(folder.rglob("*.pt"))
     same = [column for column in whole.columns if column not in ("seconds", "batch")]

@@ -13,6 +13,8 @@ import pytest
 from nalm.records import Store, store as stores
 
 EXPERIMENT = "demo/store"
+PROCESSES = multiprocessing.get_context("forkserver")  # whose processes need not import torch each by themselves
+PROCESSES.set_forkserver_preload(["nalm.records"])
 
 
 def row(key, **values):
@@ -168,8 +170,7 @@ def _writer(folder, writer, rows):
 
 
 def test_two_processes_lose_and_double_nothing(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_writer, args=(tmp_path, name, 20)) for name in "ab"]
+    writers = [PROCESSES.Process(target=_writer, args=(tmp_path, name, 20)) for name in "ab"]
     [w.start() for w in writers]
     [w.join(240) for w in writers]
     keys = Store(tmp_path, EXPERIMENT).read()["key"].tolist()
@@ -177,9 +178,8 @@ def test_two_processes_lose_and_double_nothing(tmp_path):
 
 
 def test_a_killed_writer_leaves_whole_files(tmp_path):
-    context = multiprocessing.get_context("spawn")
     store = Store(tmp_path, EXPERIMENT)
-    writer = context.Process(target=_writer, args=(tmp_path, "a", 10_000))
+    writer = PROCESSES.Process(target=_writer, args=(tmp_path, "a", 10_000))
     writer.start()
     while not store.rows_file.exists() or len(store.read()) < 20:
         time.sleep(0.02)

@@ -1,21 +1,17 @@
-"""Verification confirms rows that are right and no others."""
+"""Verification confirms rows that are right and no others. tests/book/test_verify.py draws from the published ones."""
 
 import json
-import random
 
-import pandas as pd
 import pytest
 
 from nalm.models import GatedStack, Stack
 from nalm.papers import digits
-from nalm.records import PUBLISHED, Store, experiments, run_all, verify_rows
+from nalm.records import Store, run_all, verify_rows
 from nalm.records import verify
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run
 
 EXPERIMENT = "demo/verified"
-SECONDS = 120.0
-"""What the ensemble of a row that is drawn from the published ones took at most."""
 OTHER = "demo/other"
 
 
@@ -228,16 +224,3 @@ def test_from_the_command_line(recorded, store, tmp_path, monkeypatch, capsys):
     assert json.loads((tmp_path / "r.json").read_text())["verdict"] == "FAIL"
     assert verify.main(["--rows", "0"]) == 2
     assert capsys.readouterr().err == "The number of rows to verify is 0, but must be at least 1.\n"
-
-
-def test_a_fresh_sample_of_the_published_rows_is_confirmed():
-    name = random.SystemRandom().choice([name for name in experiments() if _short(name)])
-    outcome = verify_rows(1, name, iterations=50_000, seconds=SECONDS, progress=False)
-    assert outcome.passed, outcome
-
-
-def _short(name):
-    """Whether a row is trained again within the time of a test; digit readers are not, beside their twins."""
-    rows = Store(PUBLISHED, name).read()
-    short = (rows["iterations"] <= 50_000) & (rows.groupby("batch")["seconds"].transform("sum") <= SECONDS)
-    return short.any() and (rows["task"] != "DigitSequenceTask").all()

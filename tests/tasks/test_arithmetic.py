@@ -1,5 +1,7 @@
 """The operand tasks: positions, ranges and fixed evaluation sets as the protocols say."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -43,7 +45,23 @@ def test_evaluation_inputs_are_the_same_for_all_seeds(task):
         assert examples.inputs.dtype == examples.targets.dtype == torch.float32
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+EXPECTED = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "squared": lambda a, b: a**2,
+    "root": lambda a, b: np.sqrt(a),
+    "reciprocal": lambda a, b: 1 / a,
+}
+
+
+def test_the_operations():
+    found = {name: operation(4.0, 0.5) for name, operation in OPERATIONS.items()}
+    assert found == {"add": 4.5, "sub": 3.5, "mul": 2.0, "div": 8.0, "squared": 16.0, "root": 2.0, "reciprocal": 0.25}
+
+
+@pytest.mark.parametrize("operation", EXPECTED)
 @pytest.mark.parametrize("kind", [SingleModuleTask, SubsetArithmeticTask])
 def test_targets_are_the_operation_on_the_operands(kind, operation):
     ranges = {"interpolation": Uniform(low=1.0, high=2.0), "extrapolation": Uniform(low=2.0, high=6.0)}
@@ -51,16 +69,17 @@ def test_targets_are_the_operation_on_the_operands(kind, operation):
     operands = task.operands(5)
     for examples in task.evaluation(5).values():
         a, b = operands @ examples.inputs.double().numpy().T
-        np.testing.assert_allclose(examples.targets[:, 0], OPERATIONS[operation](a, b), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(examples.targets[:, 0], EXPECTED[operation](a, b), rtol=1e-5, atol=1e-6)
     noise = uniforms(torch.tensor([5]), torch.tensor(0), 10, 128)[0]
     x, target = task.batch(noise, task.constants(5), {})
     a, b = operands @ x.double().numpy().T
-    np.testing.assert_allclose(target[:, 0], OPERATIONS[operation](a, b), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(target[:, 0], EXPECTED[operation](a, b), rtol=1e-5, atol=1e-6)
 
 
-def test_test_inputs_are_those_of_the_published_seed():
-    examples = SingleModuleTask.on("U[1,2)", operation="div").evaluation(0)["test"]
-    expected = np.random.RandomState(8689336).uniform(2, 6, (10_000, 2)).astype(np.float32)
+@pytest.mark.parametrize(("name", "seed", "low", "high"), [("valid", 43953907, 1, 2), ("test", 8689336, 2, 6)])
+def test_evaluation_inputs_are_those_of_the_published_seeds(name, seed, low, high):
+    examples = SingleModuleTask.on("U[1,2)", operation="div").evaluation(0)[name]
+    expected = np.random.RandomState(seed).uniform(low, high, (10_000, 2)).astype(np.float32)
     np.testing.assert_array_equal(examples.inputs, expected)
 
 
@@ -73,10 +92,17 @@ def test_a_union_picks_each_element_from_either_range():
 
 
 def test_the_nine_ranges_of_the_division_paper():
-    assert list(UNIFORM_RANGES) == [
-        "U[-20,-10)", "U[-2,-1)", "U[-1.2,-1.1)", "U[-0.2,-0.1)", "U[-2,2)", "U[0.1,0.2)", "U[1,2)", "U[1.1,1.2)", "U[10,20)",
-    ]  # fmt: skip
-    assert all(i.high <= e.low or e.high <= i.low for i, e in UNIFORM_RANGES.values() if isinstance(e, Uniform))
+    assert [(name, str(trained), str(tested)) for name, (trained, tested) in UNIFORM_RANGES.items()] == [
+        ("U[-20,-10)", "U[-20,-10)", "U[-40,-20)"),
+        ("U[-2,-1)", "U[-2,-1)", "U[-6,-2)"),
+        ("U[-1.2,-1.1)", "U[-1.2,-1.1)", "U[-6.1,-1.2)"),
+        ("U[-0.2,-0.1)", "U[-0.2,-0.1)", "U[-2,-0.2)"),
+        ("U[-2,2)", "U[-2,2)", "U[-6,-2)|U[2,6)"),
+        ("U[0.1,0.2)", "U[0.1,0.2)", "U[0.2,2)"),
+        ("U[1,2)", "U[1,2)", "U[2,6)"),
+        ("U[1.1,1.2)", "U[1.1,1.2)", "U[1.2,6)"),
+        ("U[10,20)", "U[10,20)", "U[20,40)"),
+    ]
 
 
 def test_the_operands_of_the_single_module_task():
@@ -91,7 +117,8 @@ def test_the_operands_of_the_single_module_task():
 @given(st.integers(0, 2**32 - 1), st.integers(4, 300), st.floats(0.05, 0.5), st.floats(0, 1))
 def test_subsets_are_adjacent_and_share_the_overlap(seed, inputs, subset_ratio, overlap_ratio):
     task = SubsetArithmeticTask(operation="mul", inputs=inputs, subset_ratio=subset_ratio, overlap_ratio=overlap_ratio)
-    subset, overlap = task.sizes()
+    subset = math.floor(subset_ratio * inputs)
+    overlap = math.floor(overlap_ratio * subset)
     if subset < 1:
         with pytest.raises(ValueError, match="choose another subset_ratio"):
             task.operands(seed)
@@ -104,8 +131,17 @@ def test_subsets_are_adjacent_and_share_the_overlap(seed, inputs, subset_ratio, 
     np.testing.assert_allclose(target[:, 0], (x.numpy() @ a) * (x.numpy() @ b), rtol=1e-4)
 
 
-def test_the_default_subsets_of_the_paper():
-    assert SubsetArithmeticTask(operation="mul").sizes() == (25, 12)
+@pytest.mark.parametrize(
+    ("numbers", "sizes"),
+    [
+        ({}, (25, 12)),
+        ({"overlap_ratio": 0.75}, (25, 18)),  # 18.75, rounded down
+        ({"inputs": 11}, (2, 1)),  # 2.75, rounded down
+        ({"inputs": 10, "subset_ratio": 0.39, "overlap_ratio": 0.9}, (3, 2)),
+    ],
+)
+def test_the_sizes_of_subsets_are_rounded_down(numbers, sizes):
+    assert SubsetArithmeticTask(operation="mul", **numbers).sizes() == sizes
 
 
 def test_the_grids_of_the_simple_arithmetic_task():

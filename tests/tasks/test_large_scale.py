@@ -6,7 +6,7 @@ import torch
 from scipy.stats import qmc
 
 from nalm.models import Stack
-from nalm.tasks import OPERATIONS, LargeScaleTask
+from nalm.tasks import LargeScaleTask
 from nalm.tasks.large_scale import sobol
 from nalm.training import Ensemble, Recipe, RMSProp, Run
 
@@ -26,6 +26,9 @@ def test_the_last_batch_of_a_training_is_exact_in_float32():
     assert (last * 2**24 % 1 == 0).all() and last.max() < 1
 
 
+EXPECTED = {"add": lambda a, b: a + b, "mul": lambda a, b: a * b, "reciprocal": lambda a, b: 1 / a, "root": lambda a, b: a.sqrt()}
+
+
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.operation)
 def test_batches_and_evaluation_sets_are_operations_on_the_two_sums(task):
     x, target = task.batch(task.host_draw(7, 3, 128), task.constants(7), {})
@@ -33,7 +36,7 @@ def test_batches_and_evaluation_sets_are_operations_on_the_two_sums(task):
     assert torch.equal(x, task.batch(task.host_draw(8, 3, 128), task.constants(8), {})[0])
     for inputs, targets in [(x, target), *((s.inputs, s.targets) for s in task.evaluation(0).values())]:
         a, b = inputs[:, :50].double().sum(1), inputs[:, 38:88].double().sum(1)
-        expected = OPERATIONS[task.operation](a, b)
+        expected = EXPECTED[task.operation](a, b)
         usual = a.abs() > 0.1 if task.operation == "reciprocal" else torch.ones_like(a, dtype=torch.bool)
         torch.testing.assert_close(targets[usual, 0].double(), expected[usual], rtol=1e-4, atol=1e-4)
 

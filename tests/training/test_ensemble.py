@@ -8,7 +8,6 @@ from torch._inductor import config as inductor
 from nalm.models import Layer, Stack, penalty, project_
 from nalm.tasks import SimpleArithmeticTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask
 from nalm.training import L1, SGD, Adam, Discretisation, Ensemble, Recipe, RMSProp, Run
-from nalm.training.losses import LOSSES
 from nalm.training.streams import uniforms
 
 MODIFIED = Layer(unit="RealNPU", options={"init": "capped-glorot", "clip": ("weight", "gate"), "discretise": ("weight", "gate")})
@@ -20,22 +19,38 @@ def run(model=None, seed=0, task=DIVISION, **recipe):
     return Run(task=task, model=model or Stack.of("NMRU", 1), recipe=Recipe(**recipe), seed=seed)
 
 
+def mse(output, target):
+    return torch.nn.functional.mse_loss(output, target)
+
+
+def pcc(output, target):
+    return 1 - torch.corrcoef(torch.cat([output, target], 1).mT)[0, 1]
+
+
+def mape(output, target):
+    return (1 - output / target).abs().mean()
+
+
+LOSSES = {"mse": mse, "pcc": pcc, "mape": mape, "mse+pcc": lambda *both: mse(*both) + pcc(*both)}
+
+
 def ordinary_loop(run):
-    """One run, written as anybody would: a module, torch.optim, a loop. Returns the errors at the log points and the module."""
+    """One run, written as anybody would: a module, torch.optim, a loop. Returns the errors and the weights at the log points."""
     recipe, task = run.recipe, run.task
     torch.manual_seed(run.seed)
     module = run.model.build(task.in_features)
     optimiser = {"Adam": torch.optim.Adam, "SGD": torch.optim.SGD}[recipe.optimiser.kind](module.parameters(), lr=recipe.optimiser.lr)
-    constants, errors = task.constants(run.seed), []
+    constants, errors, weights = task.constants(run.seed), [], []
     for iteration in range(recipe.iterations + 1):
         if iteration % recipe.log_interval == 0:
             module.eval()
             with torch.no_grad():
                 sets = task.evaluation(run.seed)
                 errors.append([float((module(sets[n].inputs) - sets[n].targets).square().mean()) for n in ("valid", "test")])
+            weights.append({name: parameter.detach().numpy().copy() for name, parameter in module.named_parameters()})
             module.train()
         if iteration == recipe.iterations:
-            return np.array(errors), module
+            return np.array(errors), weights
         noise = uniforms(torch.tensor([run.seed]), torch.tensor(iteration), task.noise_rows(), recipe.batch_size)[0]
         x, target = task.batch(noise, constants, {})
         loss = LOSSES[recipe.loss](module(x), target)
@@ -58,6 +73,9 @@ CASES = {
     "modified Real NPU": run(Stack(layers=(MODIFIED,)), penalties=PENALTIES),
     "NRU, large steps": run(Stack.of("NRU", 1), optimiser=Adam(lr=1.0), seed=3),
     "NMRU, clipped gradient": run(clip_gradient_norm=1.0, seed=4),
+    "NMRU with a gate, clipped gradient": run(  # two tensors, whose norms are not that of both
+        Stack(layers=(Layer(unit="NMRU", options={"gate": "zero"}),)), optimiser=SGD(lr=1e-2), clip_gradient_norm=1.0, seed=5,
+    ),
     "NMRU, SGD, 10 inputs": run(task=SingleModuleTask.on("U[-2,2)", "div", inputs=10), optimiser=SGD(lr=1e-3), clip_gradient_norm=1.0),
     "NAU-NMU": run(Stack.of("NAU", 2, "NMU", 1), task=TenParameterTask(), penalties=(Discretisation(weight=10.0, start=0, end=50),)),
     "NALU-NALU, 100 inputs": run(Stack.of("NALU", 2, "NALU", 1), task=SubsetArithmeticTask(operation="mul"), iterations=20),
@@ -71,33 +89,43 @@ CASES = {
 def test_an_ensemble_trains_as_an_ordinary_loop(case):
     others = [case.model_copy(update={"seed": seed}) for seed in (11, 12)]
     log = Ensemble([others[0], case, others[1]]).train()
-    errors, module = ordinary_loop(case)
+    errors, weights = ordinary_loop(case)
     ours = np.stack([log.errors[name][:, 1] for name in ("valid", "test")], 1)
     np.testing.assert_allclose(ours, errors, rtol=2e-3, atol=1e-7)
-    if log.selected[1] == len(errors) - 1:
-        for name, parameter in module.named_parameters():
-            np.testing.assert_allclose(log.weights[name][1], parameter.detach().numpy(), atol=1e-4)
+    assert log.weights.keys() == weights[0].keys()
+    for name, selected in weights[log.selected[1]].items():
+        np.testing.assert_allclose(log.weights[name][1], selected, atol=1e-4)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_a_run_alone_equals_the_run_in_an_ensemble(compiled):
+def assert_equal_runs(together, number, alone):
+    for name in ("valid", "test"):
+        np.testing.assert_allclose(together.errors[name][:, number], alone.errors[name][:, 0], rtol=1e-4)
+    np.testing.assert_allclose(together.weights["0.weight"][number], alone.weights["0.weight"][0], atol=1e-6)
+
+
+def test_a_run_alone_equals_the_run_in_an_ensemble():
     """Another range, another learning rate and another penalty beside it make no difference."""
     neighbours = [
         run(seed=1, task=SingleModuleTask.on("U[-20,-10)", "div"), optimiser=Adam(lr=0.3)),
         run(seed=2, penalties=(Discretisation(weight=10.0, start=0, end=10),)),
     ]
-    alone, together = (Ensemble(runs, compiled=compiled).train() for runs in ([run()], [*neighbours, run()]))
-    for name in ("valid", "test"):
-        np.testing.assert_allclose(together.errors[name][:, 2], alone.errors[name][:, 0], rtol=1e-4)
-    np.testing.assert_allclose(together.weights["0.weight"][2], alone.weights["0.weight"][0], atol=1e-6)
+    assert_equal_runs(Ensemble([*neighbours, run()]).train(), 2, Ensemble([run()]).train())
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_one_and_two_threads_agree(compiled):
-    """An update draws 384,000 numbers and has 38,400 outputs; torch gives a second thread nothing of tensors below 32,768 numbers."""
-    runs = [run(task=SingleModuleTask.on("U[1,2)", "div", inputs=10), iterations=10, log_interval=10, seed=seed) for seed in range(300)]
+def test_each_run_is_clipped_to_a_norm_of_its_own():
+    runs = [run(clip_gradient_norm=norm, optimiser=SGD(lr=1e-2)) for norm in (1e-2, 3.0, 0.2)]
+    together, alone = Ensemble(runs).train(), [Ensemble([one]).train() for one in runs]
+    for number, log in enumerate(alone):
+        assert_equal_runs(together, number, log)
+    assert len({log.weights["0.weight"].tobytes() for log in alone}) == 3
 
-    def train(threads):
+
+def test_one_and_two_threads_agree():
+    """An update draws 409,600 numbers and has 40,960 outputs; torch gives a second thread nothing of tensors below 32,768 numbers."""
+    task = SingleModuleTask.on("U[1,2)", "div", inputs=10)
+    runs = [run(task=task, iterations=10, log_interval=10, batch_size=4096, seed=seed) for seed in range(10)]
+
+    def train(threads, compiled):
         before = torch.get_num_threads()
         torch.set_num_threads(threads)
         try:
@@ -107,41 +135,59 @@ def test_one_and_two_threads_agree(compiled):
         finally:
             torch.set_num_threads(before)
 
-    one, two = train(1), train(2)
-    np.testing.assert_allclose(one.errors["test"], two.errors["test"], rtol=1e-4)
-    np.testing.assert_allclose(one.weights["0.weight"], two.weights["0.weight"], atol=1e-6)
+    one, *others = train(1, False), train(2, False), train(2, True)
+    for two in others:
+        np.testing.assert_allclose(one.errors["test"], two.errors["test"], rtol=1e-4)
+        np.testing.assert_allclose(one.weights["0.weight"], two.weights["0.weight"], atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        CASES["modified Real NPU"],
-        # Six outputs and batches of 100 leave partly filled vectors, which once were stored behind the end of a buffer.
-        run(
-            Stack(layers=(Layer(unit="RealNPU", out_features=6), Layer(unit="NAU", out_features=4, options={"clamp": "none"}))),
-            task=SimpleArithmeticTask(), batch_size=100, optimiser=RMSProp(lr=1e-3), selection="last",
-        ),
-    ],
-    ids=["division", "hidden layer"],
-)  # fmt: skip
-def test_compiled_equals_eager(case):
-    runs = [case.model_copy(update={"seed": seed}) for seed in range(5)]
-    eager, compiled = (Ensemble(runs, compiled=compiled).train() for compiled in (False, True))
+# Intervals of nine and four updates: with four in a call, the last call of an interval has one or four.
+SOME = CASES["modified Real NPU"].but(recipe=CASES["modified Real NPU"].recipe.but(iterations=40, log_interval=9))
+OTHERS = [
+    SOME.but(seed=1, task=SingleModuleTask.on("U[-20,-10)", "div"), recipe=SOME.recipe.but(optimiser=Adam(lr=0.3))),
+    SOME.but(seed=2, recipe=SOME.recipe.but(penalties=(Discretisation(weight=10.0, start=0, end=10),))),
+    *(SOME.but(seed=seed) for seed in (3, 4)),
+]
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """Runs of other ranges, learning rates and penalties, trained with compiled updates."""
+    return Ensemble([SOME, *OTHERS], compiled=True).train()
+
+
+def assert_compiled_equals_eager(compiled, eager):
     for name in eager.errors:
         np.testing.assert_allclose(compiled.errors[name], eager.errors[name], rtol=1e-3, err_msg=name)
     for name in eager.weights:
         np.testing.assert_allclose(compiled.weights[name], eager.weights[name], atol=1e-4)
 
 
-def test_several_updates_in_one_compiled_call_change_nothing():
+def test_compiled_equals_eager(compiled):
+    assert_compiled_equals_eager(compiled, Ensemble([SOME, *OTHERS], compiled=False).train())
+
+
+def test_a_run_alone_equals_the_run_in_a_compiled_ensemble(compiled):
+    assert_equal_runs(compiled, 0, Ensemble([SOME]).train())
+
+
+def test_compiled_equals_eager_with_a_hidden_layer():
+    """Six outputs and batches of 100 leave partly filled vectors, which once were stored behind the end of a buffer."""
+    model = Stack(layers=(Layer(unit="RealNPU", out_features=6), Layer(unit="NAU", out_features=4, options={"clamp": "none"})))
+    recipe = {"task": SimpleArithmeticTask(), "batch_size": 100, "optimiser": RMSProp(lr=1e-3), "selection": "last"}
+    runs = [run(model, seed, **recipe) for seed in range(5)]
+    eager, compiled = (Ensemble(runs, compiled=compiled).train() for compiled in (False, True))
+    assert_compiled_equals_eager(compiled, eager)
+
+
+def test_several_updates_in_one_compiled_call_change_nothing(compiled):
     """Not to the last bit, and neither where the last call of an interval has fewer updates."""
-    runs = [CASES["modified Real NPU"].but(seed=seed, recipe=CASES["modified Real NPU"].recipe.but(iterations=43, log_interval=10)) for seed in range(5)]
-    one, four = (Ensemble(runs, compiled=True, together=together).train() for together in (1, 4))
-    assert four.iterations.tolist() == [0, 10, 20, 30, 40, 43]
-    for name in one.errors:
-        np.testing.assert_array_equal(four.errors[name], one.errors[name], err_msg=name)
-    for name in one.weights:
-        np.testing.assert_array_equal(four.weights[name], one.weights[name], err_msg=name)
+    four = Ensemble([SOME, *OTHERS], compiled=True, together=4).train()
+    assert four.iterations.tolist() == [0, 9, 18, 27, 36, 40]
+    for name in compiled.errors:
+        np.testing.assert_array_equal(four.errors[name], compiled.errors[name], err_msg=name)
+    for name in compiled.weights:
+        np.testing.assert_array_equal(four.weights[name], compiled.weights[name], err_msg=name)
 
 
 def test_the_common_stream_shares_inputs_but_not_weights_or_operands():

@@ -28,3 +28,15 @@ def test_updates_are_torchs(optimiser):
             (reference**4 / 4 - reference).sum().backward()
             torch_optimiser.step()
     torch.testing.assert_close(parameter, torch.stack([r.detach() for r in references]), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("optimiser", [Adam(lr=0.1), SGD(lr=0.1), RMSProp(lr=0.1)], ids=lambda o: o.kind)
+def test_small_gradients_are_taken_as_torch_takes_them(optimiser):
+    """Where the root of a square is not much larger than eps, it matters whether eps is added to the root or to the square."""
+    gradient = torch.tensor([1e-9, -1e-8, 1e-7, 1e-6, -1e-5, 1e-4, 1e-3], dtype=torch.float64)
+    reference = torch.zeros_like(gradient).requires_grad_()
+    reference.grad = gradient
+    TORCH[optimiser.kind](reference, optimiser.lr).step()
+    state = tuple(torch.zeros_like(gradient) for _ in optimiser.slots)
+    found, *_ = optimiser.update(torch.zeros_like(gradient), gradient, state, torch.tensor(0.1, dtype=torch.float64), torch.tensor(0))
+    torch.testing.assert_close(found, reference.detach(), rtol=1e-6, atol=0)

@@ -29,11 +29,18 @@ def test_a_run_sees_the_same_numbers_in_any_company():
     assert torch.equal(together[1], alone[0])
 
 
-@pytest.mark.parametrize("iteration", [0, 1, 2**31, 2**33 + 5])
-def test_iterations_and_seeds_give_different_numbers(iteration):
+@pytest.mark.parametrize(("iteration", "later"), [(0, 1), (1, 2), (2**31, 1), (2**32 - 1, 1), (2**33 + 5, 1), (0, 2**32), (7, 2**33)])
+def test_iterations_and_seeds_give_different_numbers(iteration, later):
+    """Also iterations that differ only beyond 32 bits."""
     first = uniforms(torch.tensor([0, 1]), torch.tensor(iteration), 2, 64)
-    second = uniforms(torch.tensor([0, 1]), torch.tensor(iteration + 1), 2, 64)
+    second = uniforms(torch.tensor([0, 1]), torch.tensor(iteration + later), 2, 64)
     assert len(torch.cat([first.flatten(), second.flatten()]).unique()) > 500  # of 512 draws of 2**23 values
+
+
+def test_nothing_repeats_within_a_batch():
+    """Philox gives four numbers at a time; a batch of 100 inputs is 3,200 times four."""
+    blocks = uniforms(torch.tensor([3]), torch.tensor(5), 100, 128).reshape(4, -1).T
+    assert len(blocks.unique(dim=0)) == len(blocks) == 3200
 
 
 def test_the_numbers_are_uniform_and_never_zero_or_one():

@@ -61,6 +61,15 @@ def test_npu_is_the_real_part_of_a_complex_power(kind):
     torch.testing.assert_close(unit(x), expected)
 
 
+@pytest.mark.parametrize("kind", [NPU, RealNPU])
+def test_npu_epsilon_is_added_to_the_magnitude_before_the_gate(kind):
+    unit = kind(1, 1, eps=0.25).double()
+    with torch.no_grad():
+        unit.weight.fill_(1.0)
+        unit.gate.fill_(0.5)
+    assert unit(torch.tensor([2.0], dtype=torch.float64)).item() == pytest.approx(0.5 * (2 + 0.25) + 0.5)
+
+
 def test_npu_without_gate_is_a_power_of_a_complex_number():
     unit = NaiveNPU(1, 1, eps=0.0).double()
     with torch.no_grad():

@@ -16,6 +16,7 @@ from nalm.units import (
     NPU,
     NRU,
     Dense,
+    GatedNAUNMU,
     Linear,
     NACMul,
     NaiveNPU,
@@ -91,6 +92,14 @@ def test_small_layers_start_within_a_half(unit, in_features):
 def test_real_npu_starts_beyond_one_without_the_cap():
     weights = torch.cat([RealNPU(2, 1).weight.detach().flatten() for _ in range(200)])
     assert 1.3 < weights.abs().max() <= math.sqrt(2)
+
+
+def test_the_gate_between_nau_and_nmu_starts_beyond_one_half():
+    """Glorot's range without the NAU's cap, when the unit is made and when it starts anew."""
+    units = [GatedNAUNMU(2, 1) for _ in range(200)]
+    for _ in range(2):
+        assert 1.3 < torch.cat([unit.gate_weight.detach().flatten() for unit in units]).abs().max() <= math.sqrt(2)
+        [unit.reset_parameters() for unit in units]
 
 
 def test_sigmoid_weight_starts_glorot_normal():

@@ -1,0 +1,49 @@
+"""The row of a run, from a log whose numbers are known."""
+
+import numpy as np
+import pytest
+
+from nalm.models import Stack
+from nalm.records.row import row_of
+from nalm.tasks import SingleModuleTask
+from nalm.training import Adam, Log, Recipe, Run
+
+RECIPE = Recipe(iterations=20, optimiser=Adam(lr=1e-2), log_interval=10)
+RUN = Run(task=SingleModuleTask.on("U[1,2)", operation="mul"), model=Stack.of("NMU", 1), recipe=RECIPE, seed=3, threshold=0.25)
+
+
+def row(last, run=RUN):
+    """The row of the second of two runs, whose test error ends at a number."""
+    log = Log(
+        iterations=np.array([0, 10, 20]),
+        errors={"valid": np.array([[9.0, 3.0], [9.0, 2.0], [9.0, 1.0]]), "test": np.array([[9.0, 3.0], [9.0, 0.5], [9.0, last]])},
+        sparsity_errors=np.array([[9.0, 0.3], [9.0, 0.2], [9.0, 0.1]]),
+        selected=np.array([0, 2]),
+        weights={"0.weight": np.array([[[9.0, 9.0]], [[1.0, 0.5]]])},
+        nan_at=np.array([np.nan, np.nan]),
+        seconds=3.0,
+        device="cpu",
+        threads=1,
+        compiled=False,
+    )
+    return row_of(run, 1, log, "demo/row", "one")
+
+
+@pytest.mark.parametrize(("last", "success", "solved_at"), [(0.2, True, 20), (0.25, False, np.nan), (0.3, False, np.nan), (np.nan, False, np.nan)])
+def test_success_is_below_the_threshold_and_not_at_it(last, success, solved_at):
+    found = row(last)
+    assert found["success"] == success and found["success"] is not None
+    np.testing.assert_equal(float(found["solved_at"]), float(solved_at))
+
+
+def test_without_a_threshold_there_is_no_success():
+    found = row(0.2, RUN.but(threshold=None))
+    assert found["success"] is None and np.isnan(found["solved_at"])
+
+
+def test_a_row_holds_the_selected_evaluation_of_its_own_run():
+    found = row(0.2)
+    expected = {"key": RUN.key, "experiment": "demo/row", "paper": "demo", "model": "NMU", "range": "U[1,2)", "seed": 3, "iterations": 20,
+                "valid_mse": 1.0, "test_mse": 0.2, "sparsity_error": 0.1, "selected_at": 20, "seconds": 1.5, "batch": "one",
+                "weights": '{"0.weight":[[1.0,0.5]]}'}  # fmt: skip
+    assert {name: found[name] for name in expected} == expected
