@@ -41,7 +41,7 @@ UPDATES, UPDATES_OF_NODES, UPDATES_OF_DIGITS = 2000, 60, 20
 
 @dataclass
 class Structure:
-    """Runs of one structure, trained in one way: what is compared at once.
+    """Runs of one structure, but for how long they are, trained in one way: what is compared at once.
 
     Args:
         run: one of them.
@@ -60,14 +60,21 @@ class Structure:
     on_a_bound: int = 0
 
     def asked(self) -> dict[str, Any]:
-        updates = UPDATES_OF_NODES if isinstance(self.run.model, NODE) else UPDATES_OF_DIGITS if isinstance(self.run.model, DigitSequence) else UPDATES
-        together = TOGETHER if self.run.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1
-        return {"run": json.loads(self.run.model_dump_json()), "updates": updates, "compiled": self.compiled, "together": together}
+        return {"run": json.loads(self.run.model_dump_json()), "updates": updates_of(self.run), "compiled": self.compiled, "together": _together(self.run)}
 
     def __str__(self) -> str:
         units = "-".join(layer.unit for layer in getattr(self.run.model, "layers", ())) or self.run.model.kind
         verdict = "the same to the last bit" if self.equal else "DIFFERENT"
         return f"{units} on {self.run.task.kind}, {', '.join(sorted(self.experiments))}: {verdict}, {self.on_a_bound} weights on a bound"
+
+
+def updates_of(run: Run) -> int:
+    """How many updates runs like this one are compared over."""
+    return UPDATES_OF_NODES if isinstance(run.model, NODE) else UPDATES_OF_DIGITS if isinstance(run.model, DigitSequence) else UPDATES
+
+
+def _together(run: Run) -> int:
+    return TOGETHER if run.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1
 
 
 def library_at(commit: str, folder: Path) -> Path:
@@ -119,7 +126,7 @@ def compare_code(
                 "codes": {with_torch(before, torch.__version__): with_torch(now, torch.__version__) for before, now in sorted(pairs)},
                 "on a bound": sum(structure.on_a_bound for structure in here),
                 "structures": len(here),
-                "updates": sorted({structure.asked()["updates"] for structure in here}),
+                "updates": sorted({updates_of(structure.run) for structure in here}),
             }
             Store(folder, name).note("comparisons", note | surroundings())
     return structures
@@ -135,7 +142,7 @@ def _structures(names: Sequence[str], folder: str | Path, old: dict[str, str]) -
             run = Run.from_json(json.dumps(sidecar["configurations"][key] | {"seed": 0}))
             codes = code(run, old), code(run)
             if codes[0] != codes[1]:
-                structure = found.setdefault((run.structure(), compiled), Structure(run, bool(compiled)))
+                structure = found.setdefault((steps.short(run, updates_of(run)).structure(), _together(run), compiled), Structure(run, bool(compiled)))
                 structure.codes.add(codes)
                 structure.experiments.add(name)
     return list(found.values())
