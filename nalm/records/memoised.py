@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -45,7 +46,8 @@ def run_all(
     Args:
         runs: what is asked for.
         experiment: ``"<paper>/<name>"``, the name of the results file.
-        results: where new rows go: ``""`` the reader's own store, ``"publish"`` the book's, or a folder. Published rows are read in any case.
+        results: where new rows go: ``""`` the reader's own store, ``"publish"`` the book's, or a folder. Published rows are read in any case,
+            and of a run that is in both places the published row counts.
         device: where missing runs are trained.
         progress: show a progress bar while training.
         executor: trains all missing runs instead of this process and its own worker processes. What it is given and returns is pickled if it has
@@ -85,7 +87,7 @@ def run_all(
     if executor is None and not scheduler:
         check_device(device)  # elsewhere, the workers check it
     store = Store(results_folder(results), experiment)
-    sources = [source for name in (*also, experiment) for source in _sources(Store(results_folder(results), name))]
+    sources = _sources(results_folder(results), (*also, experiment))
     known = _known(sources)
     missing = sum(run.key not in known for run in runs)
     if missing and train:
@@ -133,12 +135,13 @@ def _check(runs: list[Run]) -> None:
         raise ValueError(f"The same run was asked for twice: seed {twice.seed} of {twice.labels or twice.task.label()}.")
 
 
-def _sources(store: Store) -> list[Store]:
-    """Where rows are read: the book's results and, if it is another one, the store."""
-    return [store] if store.rows_file.parent.parent == PUBLISHED else [Store(PUBLISHED, store.experiment), store]
+def _sources(folder: Path, names: Sequence[str]) -> list[Store]:
+    """Where rows are read: the folder and the book's results, which come last, so that no local row takes the place of a published one."""
+    return [Store(place, name) for place in dict.fromkeys((folder, PUBLISHED)) for name in names]
 
 
 def _known(sources: list[Store]) -> dict[str, dict[str, Any]]:
+    """The rows by their key, of several with one key that of the last source."""
     return {row["key"]: row for source in sources for row in source.read().to_dict("records")}
 
 

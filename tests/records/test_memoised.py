@@ -117,6 +117,18 @@ def test_published_rows_are_read_and_never_changed_by_a_rerun(tmp_path, monkeypa
     assert Store(own, EXPERIMENT).read()["seed"].tolist() == [2]
 
 
+def test_a_published_row_counts_before_a_local_one(tmp_path, monkeypatch, trained):
+    published, own = tmp_path / "published", tmp_path / "own"
+    rows = ask(runs(range(2)), published)
+    ask(runs(range(2)), own)
+    stale = Store(own, EXPERIMENT)
+    stale.rows_file.write_text(stale.read().assign(test_mse=0.5).to_csv(index=False))
+    assert ask(runs(range(2)), own)["test_mse"].tolist() == [0.5, 0.5]
+    monkeypatch.setattr(memoised, "PUBLISHED", published)
+    assert ask(runs(range(2)), own)["test_mse"].tolist() == rows["test_mse"].tolist()
+    assert run_all(runs(range(2)), "demo/other", results=str(own), also=[EXPERIMENT], progress=False)["test_mse"].tolist() == rows["test_mse"].tolist()
+
+
 @pytest.mark.parametrize(
     ("asked", "results", "device", "sentence"),
     [
