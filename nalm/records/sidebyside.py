@@ -45,7 +45,8 @@ class Structure:
 
     Args:
         run: one of them.
-        compiled: whether they were trained compiled.
+        compiled: whether they are trained compiled.
+        updates: how many.
         codes: of their configurations, the code at the commit and the present one.
         experiments: where they are recorded.
         equal: whether all weights and errors came out the same.
@@ -54,13 +55,14 @@ class Structure:
 
     run: Run
     compiled: bool
+    updates: int
     codes: set[tuple[str, str]] = field(default_factory=set)
     experiments: set[str] = field(default_factory=set)
     equal: bool = False
     on_a_bound: int = 0
 
     def asked(self) -> dict[str, Any]:
-        return {"run": json.loads(self.run.model_dump_json()), "updates": updates_of(self.run), "compiled": self.compiled, "together": _together(self.run)}
+        return {"run": json.loads(self.run.model_dump_json()), "updates": self.updates, "compiled": self.compiled, "together": _together(self.run)}
 
     def __str__(self) -> str:
         units = "-".join(layer.unit for layer in getattr(self.run.model, "layers", ())) or self.run.model.kind
@@ -92,7 +94,13 @@ def library_at(commit: str, folder: Path) -> Path:
 
 
 def compare_code(
-    against: str, names: Sequence[str] = (), folder: str | Path = PUBLISHED, progress: bool = True, processes: int = 2
+    against: str,
+    names: Sequence[str] = (),
+    folder: str | Path = PUBLISHED,
+    progress: bool = True,
+    processes: int = 2,
+    compiled: bool = True,
+    updates: int | None = None,
 ) -> list[Structure]:
     """Train a few runs of every structure of older rows with the code of a commit and the present one, and note in the sidecars which codes are equal.
 
@@ -102,6 +110,8 @@ def compare_code(
         folder: the folder of results; the published ones if not given.
         progress: show how far it is.
         processes: how many train at once; a multiple of two keeps the old code beside the new.
+        compiled: compile the updates of structures whose rows were trained compiled; takes most of the time.
+        updates: how many; as many as their kind of model allows if not given.
 
     Returns:
         What was compared. A code counts as equal to the one at the commit if all structures that have it are.
@@ -112,7 +122,7 @@ def compare_code(
     names = list(names) or experiments(folder)
     with tempfile.TemporaryDirectory() as scratch:
         old = library_at(against, Path(scratch) / "old")
-        structures = _structures(names, folder, sources_in(old / "nalm"))
+        structures = _structures(names, folder, sources_in(old / "nalm"), compiled, updates)
         found = _trained(structures, old, Path(scratch), progress, max(1, processes // 2))
     for structure, (before, now) in zip(structures, found, strict=True):
         structure.equal, structure.on_a_bound = before == now, now["on a bound"]
@@ -126,23 +136,26 @@ def compare_code(
                 "codes": {with_torch(before, torch.__version__): with_torch(now, torch.__version__) for before, now in sorted(pairs)},
                 "on a bound": sum(structure.on_a_bound for structure in here),
                 "structures": len(here),
-                "updates": sorted({updates_of(structure.run) for structure in here}),
+                "compiled": sum(structure.compiled for structure in here),
+                "updates": sorted({structure.updates for structure in here}),
             }
             Store(folder, name).note("comparisons", note | surroundings())
     return structures
 
 
-def _structures(names: Sequence[str], folder: str | Path, old: dict[str, str]) -> list[Structure]:
+def _structures(names: Sequence[str], folder: str | Path, old: dict[str, str], compile_them: bool, updates: int | None) -> list[Structure]:
     found: dict[tuple, Structure] = {}
     for name in names:
         store = Store(folder, name)
         rows, sidecar = store.read(), store.sidecar()
         rows = rows[freshness_of(rows, sidecar) == OLDER]
-        for (key, compiled), _ in rows.groupby([rows["key"].str.rpartition("-")[0], rows["batch"].map(lambda b: sidecar["batches"][b]["compiled"])]):
+        compiled = rows["batch"].map({batch: of["compiled"] and compile_them for batch, of in sidecar["batches"].items()})
+        for (key, so), _ in rows.groupby([rows["key"].str.rpartition("-")[0], compiled]):
             run = Run.from_json(json.dumps(sidecar["configurations"][key] | {"seed": 0}))
-            codes = code(run, old), code(run)
+            codes, number = (code(run, old), code(run)), updates or updates_of(run)
             if codes[0] != codes[1]:
-                structure = found.setdefault((steps.short(run, updates_of(run)).structure(), _together(run), compiled), Structure(run, bool(compiled)))
+                kind = steps.short(run, number).structure(), _together(run), so
+                structure = found.setdefault(kind, Structure(run, bool(so), number))
                 structure.codes.add(codes)
                 structure.experiments.add(name)
     return list(found.values())
@@ -181,9 +194,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("against", help="a commit of this repository")
     parser.add_argument("--experiment", action="append", default=[], help="only this experiment, e.g. division/no-redundancy; may be repeated")
     parser.add_argument("--processes", type=int, default=2, help="how many train at once (2)")
+    parser.add_argument("--eager", action="store_true", help="compile nothing")
+    parser.add_argument("--updates", type=int, help="how many; as many as their kind of model allows if not given")
     options = parser.parse_args(arguments)
     try:
-        found = compare_code(options.against, options.experiment, processes=options.processes)
+        found = compare_code(
+            options.against, options.experiment, processes=options.processes, compiled=not options.eager, updates=options.updates
+        )
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
