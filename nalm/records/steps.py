@@ -34,7 +34,7 @@ def short(run: Run, updates: int) -> Run:
 
     finish = run.recipe.finish and run.recipe.finish.but(iterations=min(20, run.recipe.finish.iterations))
     penalties = tuple(sooner(penalty) for penalty in run.recipe.penalties)
-    recipe = run.recipe.but(iterations=updates, log_interval=max(1, updates // 4), selection="last", penalties=penalties, finish=finish)
+    recipe = run.recipe.but(iterations=updates, log_interval=updates, selection="last", penalties=penalties, finish=finish)
     return run.but(recipe=recipe)
 
 
