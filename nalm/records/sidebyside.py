@@ -31,7 +31,6 @@ from nalm.records.provenance import surroundings
 from nalm.records.store import Store
 from nalm.records.verification import experiments
 from nalm.training import Run
-from nalm.training.ensemble import TOGETHER, TOGETHER_FROM_ITERATIONS
 
 __all__ = ["Structure", "compare_code", "library_at"]
 
@@ -62,7 +61,7 @@ class Structure:
     on_a_bound: int = 0
 
     def asked(self) -> dict[str, Any]:
-        return {"run": json.loads(self.run.model_dump_json()), "updates": self.updates, "compiled": self.compiled, "together": _together(self.run)}
+        return {"run": json.loads(self.run.model_dump_json()), "updates": self.updates, "compiled": self.compiled}
 
     def __str__(self) -> str:
         units = "-".join(layer.unit for layer in getattr(self.run.model, "layers", ())) or self.run.model.kind
@@ -73,10 +72,6 @@ class Structure:
 def updates_of(run: Run) -> int:
     """How many updates runs like this one are compared over."""
     return UPDATES_OF_NODES if isinstance(run.model, NODE) else UPDATES_OF_DIGITS if isinstance(run.model, DigitSequence) else UPDATES
-
-
-def _together(run: Run) -> int:
-    return TOGETHER if run.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1
 
 
 def library_at(commit: str, folder: Path) -> Path:
@@ -154,7 +149,7 @@ def _structures(names: Sequence[str], folder: str | Path, old: dict[str, str], c
             run = Run.from_json(json.dumps(sidecar["configurations"][key] | {"seed": 0}))
             codes, number = (code(run, old), code(run)), updates or updates_of(run)
             if codes[0] != codes[1]:
-                kind = steps.short(run, number).structure(), _together(run), so
+                kind = steps.short(run, number).structure(), so
                 structure = found.setdefault(kind, Structure(run, bool(so), number))
                 structure.codes.add(codes)
                 structure.experiments.add(name)

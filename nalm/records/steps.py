@@ -47,7 +47,7 @@ def ensemble(run: Run, updates: int) -> list[Run]:
     ]
 
 
-def steps(run: Run, updates: int, compiled: bool, together: int) -> dict[str, Any]:
+def steps(run: Run, updates: int, compiled: bool) -> dict[str, Any]:
     """Digests of all weights and errors of such an ensemble, and how many weights ended on a bound, -1, 0 or 1."""
     trainer = trainer_of(run)
     if isinstance(run.model, DigitSequence):
@@ -55,7 +55,7 @@ def steps(run: Run, updates: int, compiled: bool, together: int) -> dict[str, An
     elif isinstance(run.model, NODE):
         trained = trainer(ensemble(run, updates), compiled=compiled)
     else:
-        trained = trainer(ensemble(run, updates), compiled=compiled, together=together)
+        trained = trainer(ensemble(run, updates), compiled=compiled, together=1)  # several updates in a call are the same, tests/training/test_ensemble.py
         trained.evaluate._errors = trained.evaluate._summed_errors  # the updates matter; to compile evaluations too would take twice as long
     log = trained.train()
     values = {**log.weights, **{f"error {name}": errors for name, errors in log.errors.items()}, "sparsity error": log.sparsity_errors}
@@ -70,7 +70,7 @@ def main(asked: str, found: str) -> None:
     torch.set_num_threads(1)
     answers = []
     for number, one in enumerate(json.loads(Path(asked).read_text()), 1):
-        answers.append(steps(Run.from_json(json.dumps(one["run"])), one["updates"], one["compiled"], one["together"]))
+        answers.append(steps(Run.from_json(json.dumps(one["run"])), one["updates"], one["compiled"]))
         print(number, flush=True)  # how far it is
         Path(found).write_text(json.dumps(answers))
 
