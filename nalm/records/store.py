@@ -97,7 +97,13 @@ class Store:
             batch: the name of the batch, which the rows have too.
             provenance: where they come from.
             instead_of: keys of rows that are given up for those added.
+
+        Raises:
+            ValueError: a row of another batch.
         """
+        rows = list(rows)
+        if wrong := next((row["key"] for row in rows if row["batch"] != batch), None):
+            raise ValueError(f"The row {wrong} is not of the batch {batch!r} that it is added with; nothing was written.")
         with self._locked():
             known, sidecar = self.read(), self.sidecar()
             known = known[~known["key"].isin(instead_of)]

@@ -29,10 +29,30 @@ def add(store, *keys, batch="b"):
     store.add([row(key, batch=batch) for key in keys], {"c": {"task": {}}}, batch, {"device": "test"})
 
 
+def test_rows_of_another_batch_are_refused(tmp_path):
+    store = Store(tmp_path, EXPERIMENT)
+    with pytest.raises(ValueError, match="The row a-1 is not of the batch 'b' that it is added with"):
+        store.add([row("a-0"), row("a-1", batch="c")], {}, "b", {"device": "test"})
+    assert not store.rows_file.exists()
+
+
+def test_a_digest_notices_any_change(tmp_path):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0", "a-1")
+    add(store, "b-0", batch="b2")
+    assert store.damaged() == []
+    rows = store.read()
+    for column, value in {"test_mse": 0.3, "success": False, "seconds": 0.2, "weights": '{"0.weight":[[1.5]]}', "selected_at": 0}.items():
+        store.rows_file.write_text(rows.assign(**{column: rows[column].where(rows["key"] != "a-1", value)}).to_csv(index=False))
+        assert store.damaged() == ["b"], column
+    store.rows_file.write_text(rows[::-1].to_csv(index=False))
+    assert store.damaged() == []
+
+
 def test_what_is_added_is_read(tmp_path):
     store = Store(tmp_path, EXPERIMENT)
     add(store, "a-0", "a-1")
-    store.add([row("a-2", arm="code", success=None, solved_at=None)], {}, "b2", {"device": "test"})
+    store.add([row("a-2", batch="b2", arm="code", success=None, solved_at=None)], {}, "b2", {"device": "test"})
     rows = Store(tmp_path, EXPERIMENT).read()
     assert rows["key"].tolist() == ["a-0", "a-1", "a-2"] and rows["test_mse"][0] == 0.1 + 0.2
     assert rows["arm"].isna().tolist() == [True, True, False] and pd.isna(rows["success"][2])
@@ -116,7 +136,7 @@ def test_a_lost_sidecar_is_not_replaced(tmp_path):
     add(store, "a-0")
     before = store.rows_file.read_bytes()
     store.sidecar_file.unlink()
-    for action in (store.read, lambda: add(store, "a-1"), lambda: store.confirm({})):
+    for action in (store.read, lambda: add(store, "a-1"), lambda: store.note("confirmations", {})):
         with pytest.raises(ValueError, match=r"store\.json is lost.*; restore it, nothing was written\."):
             action()
     assert store.rows_file.read_bytes() == before and not store.sidecar_file.exists()
@@ -127,7 +147,7 @@ def test_lost_rows_are_not_begun_anew(tmp_path):
     add(store, "a-0")
     before = store.sidecar_file.read_bytes()
     store.rows_file.unlink()
-    for action in (store.read, lambda: add(store, "a-1"), lambda: store.confirm({})):
+    for action in (store.read, lambda: add(store, "a-1"), lambda: store.note("confirmations", {})):
         with pytest.raises(ValueError, match=r"store\.csv is lost, of which .*store\.json counts 1 rows; restore it, nothing was written\."):
             action()
     assert store.sidecar_file.read_bytes() == before and not store.rows_file.exists()
