@@ -32,7 +32,7 @@ def short(run: Run, updates: int) -> Run:
             return penalty.but(start=updates // 4, end=updates // 2)
         return penalty.but(every=max(1, updates // 4)) if hasattr(penalty, "every") else penalty
 
-    finish = run.recipe.finish and run.recipe.finish.but(iterations=min(20, run.recipe.finish.iterations))
+    finish = run.recipe.finish and run.recipe.finish.but(iterations=min(max(1, updates // 4), run.recipe.finish.iterations))
     penalties = tuple(sooner(penalty) for penalty in run.recipe.penalties)
     recipe = run.recipe.but(iterations=updates, log_interval=updates, selection="last", penalties=penalties, finish=finish)
     return run.but(recipe=recipe)
