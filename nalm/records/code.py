@@ -6,7 +6,7 @@ changes no number: where a definition stands, checkpoints, progress, error messa
 
 A change of code that changes no result makes rows older than it all the same. :func:`nalm.records.confirm` retrains a sample of them, and where it
 comes out the same to the last digit, the others count as confirmed whose configurations take the same way through the code (``way``).
-:func:`nalm.records.sidebyside.compare_code` runs old and new code side by side instead, on every structure that rows have.
+:func:`~nalm.records.sidebyside.compare_code` runs old and new code side by side instead, on every structure that rows have.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What some updates make of some ensembles, to the last bit: run once with the code of a commit and once with the present one.
 
-``python steps.py ASKED FOUND`` reads a JSON file of what :func:`nalm.records.sidebyside.compare_code` asks for and writes what it found. It uses the library
+``python steps.py ASKED FOUND`` reads a JSON file of what :func:`~nalm.records.sidebyside.compare_code` asks for and writes what it found. It uses the library
 that Python finds, which may be an older one, so it keeps to what all versions have.
 """
 

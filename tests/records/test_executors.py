@@ -135,12 +135,16 @@ def test_an_interruption_is_no_failure(tmp_path, monkeypatch):
     assert len(trained) == 1
 
 
+OTHER = code.LOADED["nalm.units.nau"].replace("return identity_product(x, weight)", "return identity_product(weight, x)")
+"""The source of the NMU, changed."""
+
+
 def other_code():
-    code.LOADED["nalm.units.nau"] += "\nother = 1\n"
+    code.LOADED["nalm.units.nau"] = OTHER
 
 
 def other_files():
-    edited = dict(code.LOADED) | {"nalm.units.nau": code.LOADED["nalm.units.nau"] + "\nother = 1\n"}
+    edited = dict(code.LOADED) | {"nalm.units.nau": OTHER}
     code._sources = lambda: edited
 
 
