@@ -34,12 +34,12 @@ while [ $# -gt 0 ]; do [ "$1" = -o ] && echo half > "$2" && kill -9 $PPID; shift
 """A compiler that writes half a file and kills who called it."""
 
 
-def compile_in(cache: Path, **environment: str) -> dict:
+def compile_in(cache: Path) -> dict:
     """What a process finds that compiles a function, with the user's cache there."""
     inherited = {name: value for name, value in os.environ.items() if name != kept.VARIABLE}
     ran = subprocess.run(
         [sys.executable, "-W", "error::UserWarning:nalm", "-c", SCRIPT],
-        env=inherited | {"XDG_CACHE_HOME": str(cache), "HOME": str(cache)} | environment, capture_output=True, text=True,
+        env=inherited | {"XDG_CACHE_HOME": str(cache), "HOME": str(cache)}, capture_output=True, text=True,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr[-2000:]
     return json.loads(ran.stdout.splitlines()[-1])
@@ -55,30 +55,45 @@ def test_a_second_process_reads_what_the_first_compiled(first):
     cache, found = first
     assert Path(found["folder"]).parent == cache / "nalm" / "compiled" and (found["read"], found["compiled"]) == (0, 1)
     assert compile_in(cache) == found | {"read": 1, "compiled": 0}
-    assert Path(found["folder"]).stat().st_mode & 0o77 == 0
 
 
-def test_a_folder_that_the_user_names_is_used(first, tmp_path):
+@pytest.fixture
+def kept_in(tmp_path, monkeypatch):
+    """As in a process that has compiled nothing, whose user's folder of compiled code is this one."""
+    monkeypatch.setattr(kept, "KEPT", tmp_path / "compiled")
+    monkeypatch.setenv(kept.VARIABLE, kept._default())
+    kept.keep.cache_clear()
+    yield tmp_path / "compiled"
+    kept.keep.cache_clear()
+
+
+def named() -> Path:
+    kept.keep()
+    return Path(os.environ[kept.VARIABLE])
+
+
+def test_it_is_kept_in_a_folder_of_the_user(kept_in):
+    assert named() == kept_in / kept._key() and named().stat().st_mode & 0o77 == 0
+
+
+def test_a_folder_that_the_user_names_is_used(kept_in, tmp_path, monkeypatch):
+    monkeypatch.setenv(kept.VARIABLE, str(tmp_path / "named"))
+    assert named() == tmp_path / "named" and not kept_in.exists()
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o720, 0o702])
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_folder_that_others_may_write_to_is_left_alone(kept_in, mode, inner):
+    folder = kept_in / kept._key()
+    folder.mkdir(parents=True, mode=0o700)
+    (folder if inner else kept_in).chmod(mode)
+    assert kept_in not in named().parents and named().stat().st_mode & 0o77 == 0
+
+
+def test_what_is_damaged_is_compiled_anew(first):
     cache, found = first
-    assert compile_in(cache, TORCHINDUCTOR_CACHE_DIR=str(tmp_path)) == found | {"folder": str(tmp_path)}
-
-
-def test_a_folder_that_others_may_write_to_is_left_alone(first):
-    cache, found = first
-    folder = Path(found["folder"])
-    folder.chmod(0o777)
-    try:
-        other = compile_in(cache)
-    finally:
-        folder.chmod(0o700)
-    assert not other["folder"].startswith(str(cache)) and other["bits"] == found["bits"] and other["read"] == 0
-
-
-@pytest.mark.parametrize("kind", ["fxgraph", ""])
-def test_what_is_damaged_is_compiled_anew(first, kind):
-    cache, found = first
-    files = [file for file in Path(found["folder"]).rglob("*") if file.is_file() and kind in str(file)]
-    assert files
+    files = [file for file in Path(found["folder"]).rglob("*") if file.is_file()]
+    assert {".so", ".py"} <= {file.suffix for file in files}
     for file in files:
         os.truncate(file, file.stat().st_size // 3)
     assert compile_in(cache)["bits"] == found["bits"]
