@@ -40,7 +40,7 @@ UPDATES, UPDATES_OF_NODES, UPDATES_OF_DIGITS = 2000, 60, 20
 
 @dataclass
 class Structure:
-    """Runs of one structure, but for how long they are, trained in one way: what is compared at once.
+    """Runs of one structure, but for how long they are, with the same kinds of penalty, trained in one way: what is compared at once.
 
     Args:
         run: one of them.
@@ -149,7 +149,8 @@ def _structures(names: Sequence[str], folder: str | Path, old: dict[str, str], c
             run = Run.from_json(json.dumps(sidecar["configurations"][key] | {"seed": 0}))
             codes, number = (code(run, old), code(run)), updates or updates_of(run)
             if codes[0] != codes[1]:
-                kind = steps.short(run, number).structure(), so
+                # Runs of one structure may have different penalties, which are part of what an update computes.
+                kind = steps.short(run, number).structure(), tuple(sorted(penalty.kind for penalty in run.recipe.penalties)), so
                 structure = found.setdefault(kind, Structure(run, bool(so), number))
                 structure.codes.add(codes)
                 structure.experiments.add(name)

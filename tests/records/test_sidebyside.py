@@ -64,6 +64,19 @@ def test_other_code_confirms_nothing(recorded, tmp_path, monkeypatch, executed, 
     assert "comparisons" not in Store(recorded, EXPERIMENT).sidecar()
 
 
+def test_each_kind_of_penalty_is_compared(tmp_path, monkeypatch):
+    recipe = Recipe(iterations=4, optimiser=Adam(lr=1e-2), log_interval=2)
+    task = SingleModuleTask.on("U[1,2)", operation="mul")
+    sets = (), (Discretisation(weight=1.0, start=1, end=2),), (Discretisation(weight=2.0, start=1, end=3),)
+    runs = [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe.but(penalties=penalties), seed=0, threshold=1e-5) for penalties in sets]
+    assert len({run.structure() for run in runs}) == 1
+    run_all(runs, EXPERIMENT, results=str(tmp_path), progress=False)
+    before = dict(code.LOADED)
+    monkeypatch.setitem(code.LOADED, "nalm.units.nau", before["nalm.units.nau"].replace("return identity_product(", "return 1 * identity_product("))
+    found = sidebyside._structures([EXPERIMENT], tmp_path, before, True, None)
+    assert sorted(len(one.run.recipe.penalties) for one in found) == [0, 1]
+
+
 def test_a_commit_that_is_not_there_is_a_sentence(capsys):
     assert sidebyside.main(["no-such-commit"]) == 2
     assert "There is no library at commit 'no-such-commit'" in capsys.readouterr().err
