@@ -1,4 +1,4 @@
-# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make take-rows · make scoreboard · make bench · make soak · make clean · make clean-cache
+# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make take-rows · make scoreboard · make bench · make soak · make clean · make clean-cache
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -16,7 +16,7 @@ QUICK := tests/units tests/tasks tests/records/test_store.py tests/records/test_
 BROWSER = CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book live rerun verify compare-code take-rows scoreboard bench soak test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
+.PHONY: help setup book live rerun verify compare-code replay take-rows scoreboard bench soak test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
 
 help:
 	@echo 'make book            build the book into $(HTML)'
@@ -27,6 +27,7 @@ help:
 	@echo 'make live            build the book and serve it on this machine, PORT=$(PORT)'
 	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 CONFIRM=1 ARGS="…"'
 	@echo 'make compare-code    run the code of a commit and the present one side by side, bit for bit: AGAINST=COMMIT EXPERIMENT=…'
+	@echo 'make replay          train the recorded runs of an experiment as the authors did, seed by seed: EXPERIMENT=division/no-redundancy ARGS="--results publish"'
 	@echo 'make take-rows       take up the rows of another folder of results: FROM=FOLDER EXPERIMENT=… ARGS="--replace-older"'
 	@echo 'make scoreboard      write the scoreboard and the table of the README anew from the recorded runs'
 	@echo 'make bench           measure how fast runs are trained on this machine, and its floor: ARGS="division-2 cnn"'
@@ -67,6 +68,10 @@ verify: $(READY)
 compare-code: $(READY)
 	@test -n '$(AGAINST)' || { echo 'Say with which code: make compare-code AGAINST=COMMIT.' >&2; exit 1; }
 	$(BIN)/python -m nalm.records.sidebyside '$(AGAINST)' $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) --processes $(JOBS) $(ARGS)
+
+replay: $(READY)
+	@test -n '$(EXPERIMENT)' || { echo 'Say which experiment: make replay EXPERIMENT=division/no-redundancy.' >&2; exit 1; }
+	$(BIN)/python -m nalm.papers.replay '$(EXPERIMENT)' $(ARGS)
 
 take-rows: $(READY)
 	@test -n '$(FROM)' || { echo 'Say from which folder of results: make take-rows FROM=../elsewhere/book/results.' >&2; exit 1; }

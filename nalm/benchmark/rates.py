@@ -98,8 +98,7 @@ def updates_only(ensembles: Ensembles) -> Ready:
 
     def update(ensemble: Ensemble, iterations: int) -> None:
         parameters, state, step = ensemble.parameters, ensemble.state, ensemble.update
-        for iteration in range(iterations):
-            draw = step.host_draw(iteration)
+        for iteration, draw in enumerate(step.draws(0, iterations)):
             parameters, state = step(parameters, state, torch.tensor(iteration), draw, step.constants, step.numbers)
 
     [update(ensemble, 1) for ensemble in ready]

@@ -168,7 +168,7 @@ def _most_runs(run: Run) -> int:
     """How many runs like this one an ensemble may hold."""
     if run.model.one_by_one:
         return 1
-    draw = run.task.noise_rows() * run.recipe.batch_size if run.recipe.stream == "own" else 1
+    draw = run.task.noise_rows() * run.recipe.batch_size if run.recipe.stream != "common" else 1
     return max(1, min(LARGEST_ENSEMBLE, LARGEST_DRAW // draw))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 import torch
@@ -36,12 +37,14 @@ def _inputs_float32(range_: Range, in_features: int, seed: int) -> Tensor:
 class OperandTask(Task):
     """y = op(a, b) with a and b sums of some of the inputs; see the subclasses.
 
-    Training inputs are drawn in float32 and their targets computed in float32; validation and test sets in float64, then rounded.
+    Training inputs are drawn in float32; validation and test sets in float64, then rounded. The targets of training batches are computed in the
+    precision that ``targets`` says: ``"float32"`` or, as in the papers' code, ``"float64"``, then rounded.
     """
 
     operation: str
     interpolation: TrainingRange
     extrapolation: Range
+    targets: Literal["float32", "float64"] = "float32"
 
     @model_validator(mode="after")
     def _known_operation(self) -> OperandTask:
@@ -56,22 +59,49 @@ class OperandTask(Task):
     def operands(self, seed: int) -> np.ndarray:
         """(2, in_features) of zeros and ones: which inputs are summed to a and to b in the run with this seed."""
 
+    def place(self, generator: np.random.RandomState) -> int:
+        """The first of the inputs that are used, which the papers' code draws before anything else; 0 where it draws none."""
+        return 0
+
     def label(self) -> str:
         return str(self.interpolation)
 
     def structure(self) -> tuple:
         numbers = self.interpolation.numbers(self.in_features)  # of equal shapes
-        return (type(self).__name__, self.operation, self.in_features, type(self.interpolation), *(n.shape for n in numbers.values()))
+        shapes = (n.shape for n in numbers.values())
+        return (type(self).__name__, self.operation, self.in_features, self.targets, type(self.interpolation), *shapes)
 
     def constants(self, seed: int) -> Tensors:
         return self.interpolation.numbers(self.in_features) | {"operands": as_float32(self.operands(seed))}
 
     def batch(self, noise: Tensor, constants: Tensors, shared: Tensors) -> tuple[Tensor, Tensor]:
         x = self.interpolation.transform(noise, constants).mT
-        operands = constants["operands"]
+        summed, operands = (of.to(getattr(torch, self.targets)) for of in (x, constants["operands"]))
         # A matrix product per run costs more than it computes while there are few inputs; with many, this order folds into one where x is shared.
-        a, b = torch.matmul(operands, x.mT).unbind(0) if self.in_features > 32 else ((x * operand).sum(-1) for operand in operands)
-        return x, OPERATIONS[self.operation](a, b).unsqueeze(-1)
+        a, b = torch.matmul(operands, summed.mT).unbind(0) if self.in_features > 32 else ((summed * operand).sum(-1) for operand in operands)
+        return x, OPERATIONS[self.operation](a, b).unsqueeze(-1).to(x.dtype)
+
+    def generator(self, seed: int) -> np.random.RandomState:
+        """What the papers' code draws the training batches of the run with this seed from."""
+        parent = np.random.RandomState(seed)
+        self.place(parent)
+        return np.random.RandomState(parent.randint(0, 2**32 - 1))
+
+    def draw(self, generator: np.random.RandomState, seed: int, batches: int, batch_size: int) -> np.ndarray:
+        """The next training batches, (batches, in_features + 1, batch_size) float32: inputs and targets as the papers' code draws and computes them.
+
+        Args:
+            generator: that of the run, which goes forward by so many batches.
+            seed: of the run.
+            batches: how many.
+            batch_size: examples in each.
+        """
+        x = self.interpolation.batches(generator, batches, (batch_size, self.in_features))
+        used = [np.flatnonzero(operand) for operand in self.operands(seed)]
+        a, b = (x[..., inputs[0] : inputs[-1] + 1].sum(-1) for inputs in used)  # in the order in which the papers' code sums
+        drawn = np.empty((batches, self.in_features + 1, batch_size), np.float32)
+        drawn[:, :-1], drawn[:, -1] = x.swapaxes(1, 2), OPERATIONS[self.operation](a, b)
+        return drawn
 
     def evaluation(self, seed: int) -> dict[str, EvaluationSet]:
         sets = {"valid": (self.interpolation, VALIDATION_SEED), "test": (self.extrapolation, TEST_SEED)}

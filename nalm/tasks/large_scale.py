@@ -64,6 +64,7 @@ class LargeScaleTask(Task):
 
     Args:
         operation: ``"add"``, ``"mul"``, ``"reciprocal"`` or ``"root"``.
+        mirrored: the points of the test sets run down from the upper end of the range, as in the authors' script, and not up from its lower end.
 
     Training inputs are the successive points of a Sobol sequence, so all runs see the same batches whatever their seed, and differ by their initial
     weights alone: train them on the stream ``"common"``. Evaluation sets: ``valid`` (10,000 uniform examples of the training range), ``test`` (10,000
@@ -78,6 +79,7 @@ class LargeScaleTask(Task):
 
     kind: Literal["LargeScaleTask"] = "LargeScaleTask"
     operation: Literal["add", "mul", "reciprocal", "root"]
+    mirrored: bool = False
 
     @property
     def interpolation(self) -> Uniform:
@@ -112,16 +114,17 @@ class LargeScaleTask(Task):
         interpolation, in_code, in_paper = RANGES[self.operation]
         return {
             "valid": _evaluation_set(self.operation, interpolation, "uniform"),
-            "test": _evaluation_set(self.operation, in_code, "sobol"),
-            "test_paper": _evaluation_set(self.operation, in_paper, "sobol"),
+            "test": _evaluation_set(self.operation, in_code, "down" if self.mirrored else "up"),
+            "test_paper": _evaluation_set(self.operation, in_paper, "down" if self.mirrored else "up"),
         }
 
 
 @lru_cache
-def _evaluation_set(operation: str, range_: Uniform, points: Literal["uniform", "sobol"]) -> EvaluationSet:
+def _evaluation_set(operation: str, range_: Uniform, points: Literal["uniform", "up", "down"]) -> EvaluationSet:
     if points == "uniform":
         x = range_.sample(np.random.RandomState(VALIDATION_SEED), (EVALUATION_EXAMPLES, INPUTS))
     else:  # the authors' code discards the first point, which is all 0.5
-        x = range_.low + (range_.high - range_.low) * sobol(1, EVALUATION_EXAMPLES, INPUTS).mT.double().numpy()
+        steps = (range_.high - range_.low) * sobol(1, EVALUATION_EXAMPLES, INPUTS).mT.double().numpy()
+        x = range_.low + steps if points == "up" else range_.high - steps
     target = OPERATIONS[operation](x[:, FIRST_INPUTS].sum(1), x[:, SECOND_INPUTS].sum(1))
     return EvaluationSet(as_float32(x), as_float32(target[:, None]))

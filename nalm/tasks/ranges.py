@@ -4,10 +4,15 @@ For training a range offers two things: ``numbers(inputs)``, tensors that may di
 ``transform(u, numbers)``, which takes uniform numbers (inputs, batch) in (0, 1) to inputs of the same shape.
 
 NumPy's ``RandomState(seed).uniform(low, high)`` is ``low + (high - low) * random_sample()``, so the fixed validation and test inputs of the
-papers are reproduced to the last bit from their published seeds.
+papers are reproduced to the last bit from their published seeds. Two kinds of range need more: of :class:`UniformUnion` the code of both papers
+tosses the coin the other way round (``coin=1``), and :class:`Benford` draws other numbers of the same distribution.
+
+``batches(generator, count, shape)`` are successive draws: what ``count`` calls of ``sample(generator, shape)`` give.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 import torch
@@ -47,6 +52,9 @@ class Uniform(Value):
     def sample(self, generator: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
         return generator.uniform(self.low, self.high, shape)
 
+    def batches(self, generator: np.random.RandomState, count: int, shape: tuple[int, ...]) -> np.ndarray:
+        return self.sample(generator, (count, *shape))
+
     def numbers(self, inputs: int) -> Tensors:
         return {"low": torch.tensor(self.low), "width": torch.tensor(self.high - self.low)}
 
@@ -58,19 +66,24 @@ class Uniform(Value):
 class UniformUnion(Value):
     """The union of two ranges; every element picks one of them with probability 1/2.
 
+    Args:
+        first, second: the ranges.
+        coin: what the coin, 0 or 1, shows where an element comes from the first range. It is 1 in the papers' code.
+
     >>> print(UniformUnion(first=Uniform(low=-6.0, high=-2.0), second=Uniform(low=2.0, high=6.0)))
     U[-6,-2)|U[2,6)
     """
 
     first: Uniform
     second: Uniform
+    coin: Literal[0, 1] = 0
 
     def __str__(self) -> str:
         return f"{self.first}|{self.second}"
 
     def sample(self, generator: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
         first, second = self.first.sample(generator, shape), self.second.sample(generator, shape)
-        return np.where(generator.randint(0, 2, shape) == 0, first, second)
+        return np.where(generator.randint(0, 2, shape) == self.coin, first, second)
 
 
 class Halves(Value):
@@ -92,6 +105,9 @@ class Halves(Value):
     def sample(self, generator: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
         first, second = self.first_half.sample(generator, shape), self.second_half.sample(generator, shape)
         return np.where(np.arange(shape[-1]) < shape[-1] // 2, first, second)
+
+    def batches(self, generator: np.random.RandomState, count: int, shape: tuple[int, ...]) -> np.ndarray:
+        return np.stack([self.sample(generator, shape) for _ in range(count)])
 
     def numbers(self, inputs: int) -> Tensors:
         ranges = [self.first_half] * (inputs // 2) + [self.second_half] * (inputs - inputs // 2)
@@ -129,6 +145,9 @@ class TruncatedNormal(Value):
 
     def sample(self, generator: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
         return stats.truncnorm.rvs(*self._bounds(), loc=self.mean, scale=self.deviation, size=shape, random_state=generator)
+
+    def batches(self, generator: np.random.RandomState, count: int, shape: tuple[int, ...]) -> np.ndarray:
+        return self.sample(generator, (count, *shape))
 
     def numbers(self, inputs: int) -> Tensors:
         below, until = stats.norm.cdf(self._bounds())
@@ -168,6 +187,9 @@ class Benford(Value):
     def sample(self, generator: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
         values, probabilities = self.values()
         return generator.choice(values, shape, p=probabilities)
+
+    def batches(self, generator: np.random.RandomState, count: int, shape: tuple[int, ...]) -> np.ndarray:
+        return self.sample(generator, (count, *shape))
 
     def numbers(self, inputs: int) -> Tensors:
         tens = 10 ** (self.digits - 1)

@@ -64,9 +64,12 @@ class SingleModuleTask(OperandTask):
     def in_features(self) -> int:
         return self.inputs
 
+    def place(self, generator: np.random.RandomState) -> int:
+        return int(generator.randint(0, self.inputs - min(2, self.inputs) + 1))
+
     def operands(self, seed: int) -> np.ndarray:
         used = min(2, self.inputs)
-        offset = np.random.RandomState(seed).randint(0, self.inputs - used + 1)
+        offset = self.place(np.random.RandomState(seed))
         operands = np.zeros((2, self.inputs))
         operands[0, offset] = operands[1, offset + used - 1] = 1.0
         return operands

@@ -60,11 +60,26 @@ class SubsetArithmeticTask(OperandTask):
 
     def batch(self, noise: Tensor, constants: Tensors, shared: Tensors) -> tuple[Tensor, Tensor]:
         x = self.interpolation.transform(noise, constants)
+        a, b = self._sums(x, constants["offset"]) if self.targets == "float32" else self._differences(x, constants["offset"])
+        return x.mT, OPERATIONS[self.operation](a, b).unsqueeze(-1).to(x.dtype)
+
+    def _sums(self, x: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
         subset, overlap = self.sizes()
         # Two slices are summed. A product with the operands would cost as much again as a first layer of two outputs.
-        used = x[constants["offset"] + torch.arange(2 * subset - overlap, device=x.device)]
-        a, b = used[:subset].sum(0), used[subset - overlap :].sum(0)
-        return x.mT, OPERATIONS[self.operation](a, b).unsqueeze(-1)
+        used = x[offset + torch.arange(2 * subset - overlap, device=x.device)]
+        return used[:subset].sum(0), used[subset - overlap :].sum(0)
+
+    def _differences(self, x: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
+        """The same in float64, as differences of running sums, which runs with a common batch share."""
+        subset, overlap = self.sizes()
+        zero = torch.zeros(1, x.shape[1], dtype=torch.float64, device=x.device)
+        until = torch.cat([zero, x.to(torch.float64)]).cumsum(0)
+        first, second = offset, offset + subset - overlap
+        return until[first + subset] - until[first], until[second + subset] - until[second]
+
+    def place(self, generator: np.random.RandomState) -> int:
+        subset, overlap = self.sizes()
+        return int(generator.randint(0, self.inputs - 2 * subset + overlap + 1))
 
     def offset(self, seed: int) -> int:
         """Where the first subset of the run with this seed begins.
@@ -79,7 +94,7 @@ class SubsetArithmeticTask(OperandTask):
                 f"Two subsets of {subset} inputs that share {overlap} need 1 to {self.inputs} inputs, but use {used}: "
                 "choose another subset_ratio or overlap_ratio."
             )
-        return int(np.random.RandomState(seed).randint(0, self.inputs - used + 1))
+        return self.place(np.random.RandomState(seed))
 
     def operands(self, seed: int) -> np.ndarray:
         offset, (subset, overlap) = self.offset(seed), self.sizes()

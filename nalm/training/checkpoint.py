@@ -1,7 +1,7 @@
 """Checkpoints: an interrupted ensemble goes on where it was, to the same result.
 
 A checkpoint is one file, replaced as a whole. It holds tensors, numbers and text only, and reading it runs no code. Batches are functions of seed and
-iteration, so there is no position of a stream to keep.
+iteration, so there is no position of a stream to keep, but for those that NumPy draws.
 
 A checkpoint saves time and holds no result. Where it cannot be written, training goes on, says so once, and tries again at the next occasion.
 """

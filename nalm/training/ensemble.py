@@ -133,7 +133,7 @@ class Ensemble:
     def _advance(self, first: int, last: int) -> None:
         """Updates number ``first`` to ``last - 1``."""
         update = self.update
-        inputs = ((self._counter[number], update.host_draw(number)) for number in range(first, last))
+        inputs = zip(self._counter[first:last], update.draws(first, last), strict=True)
         self.parameters, self.state = self._update.repeat((self.parameters, self.state), inputs, (update.constants, update.numbers))
 
     @torch.no_grad()
@@ -151,6 +151,7 @@ class Ensemble:
             "parameters": self.parameters,
             "state": self.state,
             "journal": journal.state(),
+            "stream": self.update.numpy and self.update.numpy.state(),
         }
 
     def _restore(self, checkpoint: Checkpoint | None, journal: Journal) -> tuple[int, float]:
@@ -162,4 +163,6 @@ class Ensemble:
         self.parameters = content["parameters"]
         self.state = {name: tuple(slots) for name, slots in content["state"].items()}
         journal.restore(content["journal"])
+        if self.update.numpy:
+            self.update.numpy.restore(content["stream"])
         return content["iteration"], content["seconds"]

@@ -52,7 +52,7 @@ class GraphedEnsemble(Ensemble):
         self._replay: Callable[[], None] | None = None
 
     def _advance(self, first: int, last: int) -> None:
-        if first == last or self.update.host_draw(first) is not None:
+        if first == last or self.update.draws_on_host:
             return super()._advance(first, last)
         if self._replay is None:
             self._replay = captured(self._update_in_place, self.device)

@@ -27,7 +27,8 @@ class Recipe(Value):
         clip_gradient_norm: largest Euclidean norm of a run's whole gradient (data loss and penalties); ``None`` for no clipping.
         selection: which evaluated model is reported: ``"best-validation"`` (first minimum of the validation error) or ``"last"``.
         finish: a second stage after the iterations, for models whose loss is the same in every iteration; see :class:`LBFGS`.
-        stream: ``"own"`` (each run draws its own batches) or ``"common"`` (all runs of an ensemble see the same uniform numbers).
+        stream: ``"own"`` (each run draws its own batches), ``"common"`` (all runs of an ensemble see the same uniform numbers) or ``"numpy"`` (each run
+            draws the batches that the papers' code draws for its seed, inputs and targets, in float64 on the host).
 
     Raises:
         ValueError: one sentence naming the wrong field and what is allowed.
@@ -46,7 +47,7 @@ class Recipe(Value):
     clip_gradient_norm: PositiveFloat | None = None
     finish: LBFGS | None = None
     selection: Literal["best-validation", "last"] = "best-validation"
-    stream: Literal["own", "common"] = "own"
+    stream: Literal["own", "common", "numpy"] = "own"
 
     @model_validator(mode="after")
     def _consistent(self) -> Recipe:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from nalm.models import AnyModel
 from nalm.tasks import AnyTask
+from nalm.tasks.arithmetic import OperandTask
 from nalm.training.recipe import Recipe
 from nalm.values import Value
 
@@ -26,6 +27,9 @@ class Run(Value):
         threshold: a test error below it is a success; ``None`` where the experiment knows no success.
         labels: columns of the row that name the run in tables and figures; they do not enter the key.
 
+    Raises:
+        ValueError: a wrong field, or the stream ``"numpy"`` with a task that has no such batches.
+
     >>> from nalm.tasks import TenParameterTask
     >>> from nalm.models import Stack
     >>> from nalm.training import Adam
@@ -41,6 +45,12 @@ class Run(Value):
     seed: int = Field(ge=0, lt=2**32)
     threshold: float | None = None
     labels: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _has_its_stream(self) -> Run:
+        if self.recipe.stream == "numpy" and not (isinstance(self.task, OperandTask) and self.task.targets == "float64"):
+            raise ValueError(f"The stream 'numpy' has its targets in float64: it takes tasks on two operands with targets='float64', not {self.task!r}.")
+        return self
 
     @property
     def configuration(self) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 from torch.func import grad
 
 from nalm.models import project_
 from nalm.training.losses import LOSSES
+from nalm.training.numpy_stream import NumPyStream
 from nalm.training.penalties import ActivationPenalty
 from nalm.training.run import Run
 from nalm.training.stacked import StackedModel, Tensors, per_run
@@ -38,7 +41,8 @@ class Update:
             "lr": torch.tensor([run.recipe.optimiser.lr for run in runs], device=device),
             "clip": torch.tensor([run.recipe.clip_gradient_norm or torch.inf for run in runs], device=device),
         }
-        self.own_stream = self.recipe.stream == "own"
+        self.own_stream = self.recipe.stream != "common"
+        self.numpy = NumPyStream(runs, device) if self.recipe.stream == "numpy" else None
         seeds = [run.seed for run in runs] if self.own_stream else [COMMON_SEED]
         self.seeds = torch.tensor(seeds, dtype=torch.int64, device=device)
 
@@ -47,9 +51,17 @@ class Update:
         slots = self.recipe.optimiser.slots
         return {name: tuple(torch.zeros_like(p) for _ in slots) for name, p in self.model.parameters.items()}
 
-    def host_draw(self, iteration: int) -> Tensor | None:
-        """What the task draws on the host for one iteration, if anything, stacked over runs; on the common stream all of them are the same."""
-        seeds = [run.seed if self.own_stream else COMMON_SEED for run in self.runs]
+    @property
+    def draws_on_host(self) -> bool:
+        """Whether updates need more from the host than the number of the iteration."""
+        return self.numpy is not None or self._host_draw(0) is not None
+
+    def draws(self, first: int, last: int) -> Iterator[Tensor | None]:
+        """What is drawn on the host for updates ``first`` to ``last - 1``, stacked over runs; ``None`` where it is nothing."""
+        return map(self._host_draw, range(first, last)) if self.numpy is None else self.numpy.between(first, last)
+
+    def _host_draw(self, iteration: int) -> Tensor | None:
+        seeds = [run.seed if self.own_stream else COMMON_SEED for run in self.runs]  # on the common stream all draws are the same
         draws = [self.task.host_draw(seed, iteration, self.recipe.batch_size) for seed in seeds]
         return None if draws[0] is None else torch.stack(draws).to(self.seeds.device)
 
@@ -65,7 +77,10 @@ class Update:
         return self._updated(parameters, gradients, state, iteration, numbers["recipe"]["lr"])
 
     def _loss(self, parameters: Tensors, noise: Tensor, constants: Tensors, numbers: dict, step: Tensor) -> Tensor:
-        x, target = self.task.batch(noise, constants, self.shared)
+        if self.numpy is None:
+            x, target = self.task.batch(noise, constants, self.shared)
+        else:
+            x, target = noise[: self.task.in_features].mT, noise[self.task.in_features :].mT
 
         def loss(model: nn.Module) -> Tensor:
             if ActivationPenalty in self.penalties:

@@ -1,0 +1,113 @@
+"""The arm called replay: what the authors of the nau-nmu and the division paper trained, seed by seed.
+
+Their code differs from a run of this library's defaults in what is not said in the papers. It initialises twice and keeps the second weights; it draws its
+batches with NumPy from a generator of each seed's own, and computes targets in float64; where a test range is a union of two, its coin falls the other way
+round; and its NRU computes powers, not exponentials of logarithms. Each is a named value of a field, so a replayed run is a run like any other.
+
+``make replay EXPERIMENT=division/no-redundancy`` trains the replays of all recorded runs of an experiment and records them in ``division/replay``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Literal, get_args
+
+from nalm.models import Layer, Stack
+from nalm.records import run_all
+from nalm.records.folders import PUBLISHED
+from nalm.records.store import Store
+from nalm.records.verification import experiments, rebuilt
+from nalm.tasks import UniformUnion
+from nalm.tasks.arithmetic import OperandTask
+from nalm.training import Run
+from nalm.values import choose
+
+__all__ = ["Stream", "replayed", "replays"]
+
+Stream = Literal["numpy", "common"]
+
+DRAWS = 2
+"""Once in the constructor of the model, once in the script."""
+
+
+def replayed(run: Run, stream: Stream = "numpy") -> Run:
+    """The run as the authors' code trains it.
+
+    Args:
+        run: a run of one of the two papers, whose model is a stack of units and whose task has two operands.
+        stream: ``"numpy"``, the batches of the authors' code, or ``"common"``, one batch for all runs where inputs are so wide that drawing with NumPy takes
+            longer than training.
+
+    Raises:
+        ValueError: a run whose authors' code cannot be replayed.
+
+    >>> from nalm.papers.nau_nmu import subset_runs
+    >>> run = replayed(subset_runs(["NMU"], ["mul"], seeds=1)[0])
+    >>> run.model.draws, run.recipe.stream, run.task.targets
+    (2, 'numpy', 'float64')
+    """
+    if not isinstance(run.task, OperandTask) or not isinstance(run.model, Stack):
+        raise ValueError(f"Only stacks of units on two operands are replayed, not {run.model.kind} on {run.task.kind}.")
+    extrapolation = run.task.extrapolation
+    if isinstance(extrapolation, UniformUnion):
+        extrapolation = extrapolation.but(coin=1)
+    return run.but(
+        task=run.task.but(targets="float64", extrapolation=extrapolation),
+        model=run.model.but(draws=DRAWS, layers=tuple(map(_with_powers, run.model.layers))),
+        recipe=run.recipe.but(stream=stream),
+    )
+
+
+def _with_powers(layer: Layer) -> Layer:
+    return layer.but(options=layer.options | {"power": "pow"}) if layer.unit == "NRU" else layer
+
+
+def replays(experiment: str, stream: Stream = "numpy", models: tuple[str, ...] = ()) -> list[Run]:
+    """The replays of the recorded runs of an experiment, each once; labelled with their model and range, the experiment (``of``) and its row (``replays``).
+
+    Args:
+        experiment: e.g. ``"division/no-redundancy"``.
+        stream: as in :func:`replayed`.
+        models: only of these; of all if none are named.
+
+    Raises:
+        ValueError: an experiment or a model that is not recorded, or runs that cannot be replayed.
+
+    >>> runs = replays("nau-nmu/ten-parameter", models=("NALU",))
+    >>> len(runs), runs[3].seed, runs[3].labels["of"]
+    (100, 3, 'nau-nmu/ten-parameter')
+    """
+    store = Store(PUBLISHED, choose("experiment", experiment, experiments()))
+    rows, sidecar = store.read(), store.sidecar()
+    for model in models:
+        choose("model", model, sorted(set(rows["model"])))
+    if models:
+        rows = rows[rows["model"].isin(models)]
+    found: dict[str, Run] = {}
+    for row in rows.to_dict("records"):
+        run = replayed(rebuilt(row, sidecar), stream)
+        labels = {name: row[name] for name in ("model", "range")} | {"of": experiment, "replays": row["key"]}
+        found.setdefault(run.key, run.but(labels=labels))  # arms that differ from others by what a replay changes have the same replay
+    return list(found.values())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m nalm.papers.replay", description="Train the replays of the recorded runs of an experiment.")
+    parser.add_argument("experiment", help="e.g. division/no-redundancy")
+    parser.add_argument("--model", action="append", default=[], help="only this model; may be repeated")
+    parser.add_argument("--stream", choices=get_args(Stream), default="numpy", help="the authors' batches, or one batch for all runs (numpy)")
+    parser.add_argument("--results", default="", help="where new rows go: your own store if not given, publish, or a folder")
+    options = parser.parse_args(arguments)
+    try:
+        runs = replays(options.experiment, options.stream, tuple(options.model))
+        rows = run_all(runs, f"{options.experiment.partition('/')[0]}/replay", options.results)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(rows.groupby(["model", "range"], sort=False)["success"].agg(solved="sum", runs="count").to_string())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
