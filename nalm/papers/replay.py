@@ -63,27 +63,27 @@ def _with_powers(layer: Layer) -> Layer:
     return layer.but(options=layer.options | {"power": "pow"}) if layer.unit == "NRU" else layer
 
 
-def replays(experiment: str, stream: Stream = "numpy", models: tuple[str, ...] = ()) -> list[Run]:
+def replays(experiment: str, stream: Stream = "numpy", models: tuple[str, ...] = (), seeds: int | None = None) -> list[Run]:
     """The replays of the recorded runs of an experiment, each once; labelled with their model and range, the experiment (``of``) and its row (``replays``).
 
     Args:
         experiment: e.g. ``"division/no-redundancy"``.
         stream: as in :func:`replayed`.
         models: only of these; of all if none are named.
+        seeds: only seeds 0 to ``seeds`` - 1.
 
     Raises:
         ValueError: an experiment or a model that is not recorded, or runs that cannot be replayed.
 
-    >>> runs = replays("nau-nmu/ten-parameter", models=("NALU",))
+    >>> runs = replays("nau-nmu/ten-parameter", models=("NALU",), seeds=10)
     >>> len(runs), runs[3].seed, runs[3].labels["of"]
-    (100, 3, 'nau-nmu/ten-parameter')
+    (10, 3, 'nau-nmu/ten-parameter')
     """
     store = Store(PUBLISHED, choose("experiment", experiment, experiments()))
     rows, sidecar = store.read(), store.sidecar()
     for model in models:
         choose("model", model, sorted(set(rows["model"])))
-    if models:
-        rows = rows[rows["model"].isin(models)]
+    rows = rows[rows["model"].isin(models or set(rows["model"])) & (rows["seed"] < (seeds or 2**32))]
     found: dict[str, Run] = {}
     for row in rows.to_dict("records"):
         run = replayed(rebuilt(row, sidecar), stream)
@@ -96,11 +96,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m nalm.papers.replay", description="Train the replays of the recorded runs of an experiment.")
     parser.add_argument("experiment", help="e.g. division/no-redundancy")
     parser.add_argument("--model", action="append", default=[], help="only this model; may be repeated")
+    parser.add_argument("--seeds", type=int, help="only seeds 0 to SEEDS - 1")
     parser.add_argument("--stream", choices=get_args(Stream), default="numpy", help="the authors' batches, or one batch for all runs (numpy)")
     parser.add_argument("--results", default="", help="where new rows go: your own store if not given, publish, or a folder")
     options = parser.parse_args(arguments)
     try:
-        runs = replays(options.experiment, options.stream, tuple(options.model))
+        runs = replays(options.experiment, options.stream, tuple(options.model), options.seeds)
         rows = run_all(runs, f"{options.experiment.partition('/')[0]}/replay", options.results)
     except ValueError as error:
         print(error, file=sys.stderr)
