@@ -143,7 +143,7 @@ def _one_after_another(
 def _is_long(run: Run) -> bool:
     """Whether a training takes longer than starting a process for it."""
     slow = run.model.one_by_one or isinstance(run.model, NODE)
-    return worth_compiling(run.recipe.iterations) or (slow and run.recipe.iterations >= 200)
+    return worth_compiling([run]) or (slow and run.recipe.iterations >= 200)
 
 
 @contextmanager

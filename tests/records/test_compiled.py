@@ -9,7 +9,7 @@ from nalm.models import Stack
 from nalm.papers.digits import digit_arms, digit_task
 from nalm.records import Store, memoised, run_all, workers
 from nalm.tasks import SingleModuleTask
-from nalm.training import Adam, Recipe, Run, compiler, ensemble
+from nalm.training import Adam, Recipe, Run, compiler, worth
 
 EXPERIMENT = "demo/compiled"
 BROKEN = "torch 9.9 does not compile here (OSError: the disk is full)"
@@ -50,7 +50,7 @@ def test_an_executor_is_told(tmp_path):
 @pytest.fixture
 def short_is_long(monkeypatch):
     """In this process, trainings of twenty iterations are worth compiling, and worth a process."""
-    monkeypatch.setattr(ensemble, "COMPILE_FROM_ITERATIONS", 20)
+    monkeypatch.setattr(worth, "COMPILE_FROM_ITERATIONS", 20)
 
 
 def test_own_workers_are_told(tmp_path, monkeypatch, short_is_long):
