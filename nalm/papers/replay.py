@@ -2,7 +2,8 @@
 
 Their code differs from a run of this library's defaults in what is not said in the papers. It initialises twice and keeps the second weights; it draws its
 batches with NumPy from a generator of each seed's own, and computes targets in float64; where a test range is a union of two, its coin falls the other way
-round; and its NRU computes powers, not exponentials of logarithms. Each is a named value of a field, so a replayed run is a run like any other.
+round; its NRU computes powers, not exponentials of logarithms; and the factors of its NMU and NMRU are rounded from left to right. Each is a named value
+of a field, so a replayed run is a run like any other.
 
 ``make replay EXPERIMENT=division/no-redundancy`` trains the replays of all recorded runs of an experiment and records them in ``division/replay``.
 """
@@ -30,6 +31,9 @@ Stream = Literal["numpy", "common"]
 DRAWS = 2
 """Once in the constructor of the model, once in the script."""
 
+ARITHMETIC = {"NMU": {"rounding": "sequential"}, "NMRU": {"rounding": "sequential"}, "NRU": {"power": "pow"}}
+"""Options with which a unit computes as in the authors' code; without them it is exact or faster."""
+
 
 def replayed(run: Run, stream: Stream = "numpy") -> Run:
     """The run as the authors' code trains it.
@@ -54,13 +58,13 @@ def replayed(run: Run, stream: Stream = "numpy") -> Run:
         extrapolation = extrapolation.but(coin=1)
     return run.but(
         task=run.task.but(targets="float64", extrapolation=extrapolation),
-        model=run.model.but(draws=DRAWS, layers=tuple(map(_with_powers, run.model.layers))),
+        model=run.model.but(draws=DRAWS, layers=tuple(map(_computed_alike, run.model.layers))),
         recipe=run.recipe.but(stream=stream),
     )
 
 
-def _with_powers(layer: Layer) -> Layer:
-    return layer.but(options=layer.options | {"power": "pow"}) if layer.unit == "NRU" else layer
+def _computed_alike(layer: Layer) -> Layer:
+    return layer.but(options=layer.options | ARITHMETIC.get(layer.unit, {}))
 
 
 def replays(experiment: str, stream: Stream = "numpy", models: tuple[str, ...] = (), seeds: int | None = None) -> list[Run]:

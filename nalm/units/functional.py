@@ -6,9 +6,13 @@ elementwise operations and small reductions without branches on data, so that th
 """
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor
+
+Rounding = Literal["exact", "sequential"]
+"""How a factor that may be selected is rounded, see :func:`selected`."""
 
 UNROLLED_FACTORS = 16
 """Largest number of factors that :func:`product` multiplies one by one, which the compiler fuses best."""

@@ -8,6 +8,7 @@ from torch import Tensor
 from nalm.units import init as initial
 from nalm.units.checks import number, one_of
 from nalm.units.functional import (
+    Rounding,
     clamp_,
     clamped,
     distance_to_binary,
@@ -117,6 +118,9 @@ class NMU(Unit):
             gradient from the loss outside (Heim et al., 2020, and the "no W-clamp" arm of Madsen & Johansen).
         init: initial distribution: ``"nmu"``, U[0.25, 0.75], or ``"uniform"``, U[0, 1) (Heim et al.).
         init_scale: factor on the initial weight.
+        rounding: how a factor :math:`W x + 1 - W` is rounded. ``"exact"``: as :math:`W x + (1 - W)`, which is x
+            where W is 1; ``"sequential"``: from left to right, as the authors' code does, which loses the digits
+            of x below the rounding of 1.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -124,7 +128,7 @@ class NMU(Unit):
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a size is below 1 or ``clamp`` or ``init`` is unknown.
+        ValueError: if a size is below 1 or ``clamp``, ``init`` or ``rounding`` is unknown.
 
     Example:
         >>> import torch
@@ -144,11 +148,13 @@ class NMU(Unit):
         clamp: NMUClamp = "step",
         init: NMUInit = "nmu",
         init_scale: float = 1.0,
+        rounding: Rounding = "exact",
     ) -> None:
-        super().__init__(in_features, out_features, clamp=clamp, init=init, init_scale=init_scale)
+        super().__init__(in_features, out_features, clamp=clamp, init=init, init_scale=init_scale, rounding=rounding)
         self.clamp = one_of("clamp", clamp, get_args(NMUClamp))
         self.init = one_of("init", init, get_args(NMUInit))
         self.init_scale = number("init_scale", init_scale)
+        self.rounding = one_of("rounding", rounding, get_args(Rounding))
         self.weight = self.new_weight()
         self.reset_parameters()
 
@@ -161,7 +167,7 @@ class NMU(Unit):
     def forward(self, x: Tensor) -> Tensor:
         self.check_input(x)
         (weight,) = self.effective_weights()
-        return identity_product(x, weight)
+        return identity_product(x, weight, self.rounding == "exact")
 
     def project_(self) -> None:
         """Clamp the weight to [0, 1] in place if ``clamp="step"``."""

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from nalm.units import init as initial
 from nalm.units.checks import boolean, number, one_of
 from nalm.units.functional import (
+    Rounding,
     clamp_,
     clamped,
     distance_to_binary,
@@ -22,7 +23,6 @@ from nalm.units.unit import Unit
 
 NMRUGate = Literal["zero", "identity"] | None
 Power = Literal["exp-log", "pow"]
-Rounding = Literal["exact", "sequential"]
 
 TANH_SCALE = 1000.0
 """Steepness of the smooth absolute value in the NRU (Mistry et al., 2022, below Eq. 4)."""

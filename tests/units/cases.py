@@ -114,6 +114,7 @@ GOLDEN = [
     Case("NAU", {"clamp": "forward"}, golden={"weight": [[1.5, -7.0, 0.0]]}, computes=difference),
     Case("NAU", {"clamp": "none"}, golden=DIFFERENCE, computes=difference),
     Case("NMU", {}, golden=PRODUCT, computes=multiple),
+    Case("NMU", {"rounding": "sequential"}, golden=PRODUCT, computes=multiple),
     Case("NMU", {"clamp": "forward"}, golden={"weight": [[1.5, 2.0, -0.3]]}, computes=multiple),
     Case(
         "GatedNAUNMU",

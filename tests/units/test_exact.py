@@ -124,9 +124,10 @@ def test_inalu_bounds_magnitude_and_exponent():
 
 def test_small_factors_keep_their_digits_unless_rounded_as_in_the_code():
     a, b = torch.tensor([3e-9]), torch.tensor([7e-9])
-    nmu = NMU(1, 1)
-    torch.nn.init.ones_(nmu.weight)
-    assert torch.equal(nmu(a), a)
+    for rounding, expected in (("exact", a), ("sequential", torch.zeros(1))):
+        nmu = NMU(1, 1, rounding=rounding)
+        torch.nn.init.ones_(nmu.weight)
+        assert torch.equal(nmu(a), expected)
     for name, weight in (("NRU", [[1.0, -1.0]]), ("NMRU", [[1.0, 0.0, 0.0, 1.0]])):
         for rounding, expected in (("exact", 3 / 7), ("sequential", 0.0)):
             unit = UNITS[name](2, 1, rounding=rounding).eval()
