@@ -1,8 +1,9 @@
 """Old and new code side by side: a change that is meant to keep every bit is shown to, on every structure that rows have.
 
-``make compare-code AGAINST=COMMIT`` trains a few runs of each structure that older rows have with the code of the commit and with the present one, and
-compares all weights and errors bit for bit. Where they are equal, rows that were as new as the code of the commit count as confirmed, with this comparison
-as their receipt.
+``make compare-code AGAINST=COMMIT`` lists, for each structure that older rows have, the tensor operations of an update and of an evaluation with the code of
+the commit and with the present one, and all tensors that they start from. Where these differ or are not to be had (differential equations, digits), and for
+one structure of each experiment in any case, it trains a few runs with both and compares all weights and errors bit for bit. Where they are equal, rows that
+were as new as the code of the commit count as confirmed, with this comparison as their receipt.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ UPDATES, UPDATES_OF_NODES, UPDATES_OF_DIGITS = 2000, 60, 20
 """A run's updates in a comparison. Those of a differential equation take a thousand times as long, those of digits five thousand times."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Structure:
     """Runs of one structure, but for how long they are, with the same kinds of penalty, trained in one way: what is compared at once.
 
@@ -48,7 +49,8 @@ class Structure:
         updates: how many.
         codes: of their configurations, the code at the commit and the present one.
         experiments: where they are recorded.
-        equal: whether all weights and errors came out the same.
+        trained: whether runs were trained; else their operations are compared.
+        equal: whether all operations, or all weights and errors, are the same.
         on_a_bound: how many weights ended on -1, 0 or 1.
     """
 
@@ -57,16 +59,18 @@ class Structure:
     updates: int
     codes: set[tuple[str, str]] = field(default_factory=set)
     experiments: set[str] = field(default_factory=set)
+    trained: bool = True
     equal: bool = False
     on_a_bound: int = 0
 
     def asked(self) -> dict[str, Any]:
-        return {"run": json.loads(self.run.model_dump_json()), "updates": self.updates, "compiled": self.compiled}
+        return {"run": json.loads(self.run.model_dump_json()), "updates": self.updates, "compiled": self.compiled, "trained": self.trained}
 
     def __str__(self) -> str:
         units = "-".join(layer.unit for layer in getattr(self.run.model, "layers", ())) or self.run.model.kind
         verdict = "the same to the last bit" if self.equal else "DIFFERENT"
-        return f"{units} on {self.run.task.kind}, {', '.join(sorted(self.experiments))}: {verdict}, {self.on_a_bound} weights on a bound"
+        how = f"{self.updates} updates, {self.on_a_bound} weights on a bound" if self.trained else "operations"
+        return f"{units} on {self.run.task.kind}, {', '.join(sorted(self.experiments))}: {verdict} ({how})"
 
 
 def updates_of(run: Run) -> int:
@@ -97,7 +101,7 @@ def compare_code(
     compiled: bool = True,
     updates: int | None = None,
 ) -> list[Structure]:
-    """Train a few runs of every structure of older rows with the code of a commit and the present one, and note in the sidecars which codes are equal.
+    """Compare what the code of a commit and the present one make of every structure of older rows, and note in the sidecars which codes are equal.
 
     Args:
         against: a commit of the repository.
@@ -118,9 +122,15 @@ def compare_code(
     with tempfile.TemporaryDirectory() as scratch:
         old = library_at(against, Path(scratch) / "old")
         structures = _structures(names, folder, sources_in(old / "nalm"), compiled, updates)
-        found = _trained(structures, old, Path(scratch), progress, max(1, processes // 2))
-    for structure, (before, now) in zip(structures, found, strict=True):
-        structure.equal, structure.on_a_bound = before == now, now["on a bound"]
+        first = {next((s for s in structures if name in s.experiments), None) for name in names}
+        listed = [structure for structure in structures if not isinstance(structure.run.model, NODE | DigitSequence)]
+        for structure in listed:
+            structure.trained = False
+        _compare(listed, old, Path(scratch), progress, max(1, processes // 2))
+        remaining = [structure for structure in structures if structure not in listed or structure in first or not structure.equal]
+        for structure in remaining:
+            structure.trained = True
+        _compare(remaining, old, Path(scratch), progress, max(1, processes // 2))
     unequal = {codes for structure in structures if not structure.equal for codes in structure.codes}
     for name in names:
         here = [structure for structure in structures if name in structure.experiments]
@@ -131,8 +141,9 @@ def compare_code(
                 "codes": {with_torch(before, torch.__version__): with_torch(now, torch.__version__) for before, now in sorted(pairs)},
                 "on a bound": sum(structure.on_a_bound for structure in here),
                 "structures": len(here),
-                "compiled": sum(structure.compiled for structure in here),
-                "updates": sorted({structure.updates for structure in here}),
+                "trained": sum(structure.trained for structure in here),
+                "compiled": sum(structure.compiled for structure in here if structure.trained),
+                "updates": sorted({structure.updates for structure in here if structure.trained}),
             }
             Store(folder, name).note("comparisons", note | surroundings())
     return structures
@@ -157,7 +168,13 @@ def _structures(names: Sequence[str], folder: str | Path, old: dict[str, str], c
     return list(found.values())
 
 
-def _trained(structures: list[Structure], old: Path, scratch: Path, progress: bool, shares: int) -> list[tuple[dict, dict]]:
+def _compare(structures: list[Structure], old: Path, scratch: Path, progress: bool, shares: int) -> None:
+    """Enter in each structure whether the old and the present code make the same of it."""
+    for structure, (before, now) in zip(structures, _answers(structures, old, scratch, progress, shares), strict=True):
+        structure.equal, structure.on_a_bound = before == now, now["on a bound"]
+
+
+def _answers(structures: list[Structure], old: Path, scratch: Path, progress: bool, shares: int) -> list[tuple[dict, dict]]:
     """What the old and the present code make of each structure."""
     parts = [structures[share::shares] for share in range(shares)]
     started = []

@@ -1,4 +1,7 @@
-"""What some updates make of some ensembles, to the last bit: run once with the code of a commit and once with the present one.
+"""What an ensemble computes, to the last bit: run once with the code of a commit and once with the present one.
+
+Either some updates are made, or the tensor operations of an update and of an evaluation are listed, as the compiler gets them, with all that they start
+from: where lists and tensors are the same, all updates are, however many.
 
 ``python steps.py ASKED FOUND`` reads a JSON file of what :func:`~nalm.records.sidebyside.compare_code` asks for and writes what it found. It uses the library
 that Python finds, which may be an older one, so it keeps to what all versions have.
@@ -9,11 +12,14 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from nalm.models import NODE, DigitSequence
 from nalm.records.trainers import trainer_of
@@ -66,11 +72,57 @@ def steps(run: Run, updates: int, compiled: bool) -> dict[str, Any]:
     }
 
 
+def operations(run: Run, updates: int) -> dict[str, Any]:
+    """Digests of the operations of an update and of evaluations, and of the tensors that they start from."""
+    trained = trainer_of(run)(ensemble(run, updates), compiled=False)
+    update, state = trained.update, (trained.parameters, trained.state)
+    draws = update.draws(0, DRAWS) if hasattr(update, "draws") else map(update.host_draw, range(DRAWS))  # the name that it had
+    draws = list(draws)
+    fixed = update.constants, update.numbers
+    found = {"update": _listed(update.__call__, *state, torch.tensor(1), draws[0], *fixed), "start": _digest((*state, *fixed, draws))}
+    for group in trained.evaluate.groups:
+        parameters = {name: values[group.runs] for name, values in trained.parameters.items()}
+        inputs, targets = group.examples.inputs[:LISTED], group.targets[:, :LISTED]
+        found[f"evaluation {group.name} {group.runs}"] = _listed(trained.evaluate._summed_errors, parameters, inputs, targets)
+        found[f"examples {group.name} {group.runs}"] = _digest((group.examples.inputs, group.targets, group.examples.error, group.examples.output))
+    return {"digests": found, "on a bound": 0, "compiled": False}
+
+
+DRAWS, LISTED = 2, 256
+"""Draws on the host, and examples of an evaluation set whose operations are listed; all examples are compared."""
+
+
+def _listed(function: Callable, *arguments: Any) -> str:
+    leaves, structure = tree_flatten(arguments)
+
+    def of_tensors(*tensors: torch.Tensor) -> list[Any]:
+        given = iter(tensors)
+        return tree_flatten(function(*tree_unflatten([next(given) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], structure)))
+
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    graph = make_fx(lambda *given: of_tensors(*given)[0])(*tensors)
+    constants = {node.target: getattr(graph, node.target) for node in graph.graph.nodes if node.op == "get_attr"}
+    return _digest((graph.code, constants, [(tuple(t.shape), t.stride(), str(t.dtype)) for t in tensors]))
+
+
+def _digest(values: Any) -> str:
+    leaves, structure = tree_flatten(values)
+    parts = [str(structure), *(_bytes(leaf) for leaf in leaves)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _bytes(leaf: Any) -> str:
+    if not isinstance(leaf, torch.Tensor):
+        return repr(leaf)
+    return f"{leaf.dtype} {tuple(leaf.shape)} {hashlib.sha256(leaf.detach().cpu().contiguous().numpy().tobytes()).hexdigest()}"
+
+
 def main(asked: str, found: str) -> None:
     torch.set_num_threads(1)
     answers = []
     for number, one in enumerate(json.loads(Path(asked).read_text()), 1):
-        answers.append(steps(Run.from_json(json.dumps(one["run"])), one["updates"], one["compiled"]))
+        run = Run.from_json(json.dumps(one["run"]))
+        answers.append(steps(run, one["updates"], one["compiled"]) if one["trained"] else operations(run, one["updates"]))
         print(number, flush=True)  # how far it is
         Path(found).write_text(json.dumps(answers))
 
