@@ -64,7 +64,8 @@ class Structure:
     on_a_bound: int = 0
 
     def asked(self) -> dict[str, Any]:
-        return {"run": json.loads(self.run.model_dump_json()), "updates": self.updates, "compiled": self.compiled, "trained": self.trained}
+        """What is sent to both; without fields at their default, which the older code may not have."""
+        return {"run": json.loads(self.run.canonical()), "updates": self.updates, "compiled": self.compiled, "trained": self.trained}
 
     def __str__(self) -> str:
         units = "-".join(layer.unit for layer in getattr(self.run.model, "layers", ())) or self.run.model.kind
