@@ -10,6 +10,8 @@ ROWS = {
     "items": 67,
     "nau_nmu_fig9_gate_histogram": 30,
     "nau_nmu_figures": 990,
+    "nau_nmu_logged_points": 6000,
+    "nau_nmu_runs": 3000,
     "nau_nmu_table1": 12,
     "nau_nmu_table2": 44,
     "nau_nmu_table5": 24,

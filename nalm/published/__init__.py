@@ -4,6 +4,9 @@
   printed; shares as fractions, ``plus`` and ``minus`` are the distances to the ends of the 95 % interval;
 * ``nau_nmu_table6_repo_fullprecision``: the authors' unrounded summary of Table 6, with sample means and medians
   recomputed from their file of single runs;
+* ``nau_nmu_runs``: their single runs of Table 6, seeds 0 to 49 of 60 lines; ``logged_points`` counts the rows of a run's log, one for every 1,000
+  iterations, ``selected_log_point`` the one with the least validation error;
+* ``nau_nmu_logged_points``: the former of all 6,000 runs;
 * ``nau_nmu_figures``: Figures 3, 4, 7, 13, 14, 15, read off the vector graphics; solved counts (``n_solved`` of
   ``n_runs``) are exact, other values good to 1e-4 of the axis;
 * ``nau_nmu_fig9_gate_histogram``: Figure 9, exact bar counts;

@@ -1,4 +1,4 @@
-"""``make scoreboard``: write book/results/scoreboard.csv and the README's table, or check that they are current."""
+"""``make scoreboard``: write book/results/scoreboard.csv, replayed.csv and the README's table, or check that they are current."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from nalm.records.folders import PUBLISHED
+from nalm.scoreboard import replayed
 from nalm.scoreboard.board import ROOT, build
 from nalm.scoreboard.page import END, START, readme_block
 
@@ -22,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         board = build(options.results)
         fresh = {options.results / "scoreboard.csv": board.to_csv(index=False, lineterminator="\n")}
+        fresh[options.results / "replayed.csv"] = replayed.recorded(options.results).to_csv(index=False, lineterminator="\n")
         fresh[options.readme] = _with_block(options.readme, readme_block(board))
     except ValueError as error:
         print(error, file=sys.stderr)
