@@ -15,10 +15,7 @@ import sys
 from typing import Literal, get_args
 
 from nalm.models import Layer, Stack
-from nalm.records import run_all
-from nalm.records.folders import PUBLISHED
-from nalm.records.store import Store
-from nalm.records.verification import experiments, rebuilt
+from nalm.records import experiments, recorded_runs, run_all
 from nalm.tasks import UniformUnion
 from nalm.tasks.arithmetic import OperandTask
 from nalm.training import Run
@@ -83,16 +80,14 @@ def replays(experiment: str, stream: Stream = "numpy", models: tuple[str, ...] =
     >>> len(runs), runs[3].seed, runs[3].labels["of"]
     (10, 3, 'nau-nmu/ten-parameter')
     """
-    store = Store(PUBLISHED, choose("experiment", experiment, experiments()))
-    rows, sidecar = store.read(), store.sidecar()
+    recorded = recorded_runs(choose("experiment", experiment, experiments()), labels=("model", "range", "key"))
     for model in models:
-        choose("model", model, sorted(set(rows["model"])))
-    rows = rows[rows["model"].isin(models or set(rows["model"])) & (rows["seed"] < (seeds or 2**32))]
+        choose("model", model, dict.fromkeys(run.labels["model"] for run in recorded))
     found: dict[str, Run] = {}
-    for row in rows.to_dict("records"):
-        run = replayed(rebuilt(row, sidecar), stream)
-        labels = {name: row[name] for name in ("model", "range")} | {"of": experiment, "replays": row["key"]}
-        found.setdefault(run.key, run.but(labels=labels))  # arms that differ from others by what a replay changes have the same replay
+    for run in recorded:
+        if run.seed < (seeds or 2**32) and (not models or run.labels["model"] in models):
+            labels = {"model": run.labels["model"], "range": run.labels["range"], "of": experiment, "replays": run.labels["key"]}
+            found.setdefault((again := replayed(run, stream)).key, again.but(labels=labels))  # arms that differ by what a replay changes have one
     return list(found.values())
 
 
