@@ -259,3 +259,13 @@ def test_training_leaves_torchs_global_generator_alone():
 def test_bad_input_is_refused_with_a_sentence(runs, device, sentence):
     with pytest.raises(ValueError, match=sentence):
         Ensemble(runs, device=device)
+
+
+def test_a_run_that_has_become_nan_stays_so():
+    """So it is the same whether training goes on after it, as here, or stops, as in the papers' code: nothing that follows can be selected or solve."""
+    recipe = Recipe(iterations=60, optimiser=SGD(lr=1e30), log_interval=10)
+    task = SubsetArithmeticTask(operation="mul", inputs=8, subset_ratio=0.5)
+    log = Ensemble([Run(task=task, model=Stack.of("Linear", 2, "Linear", 1), recipe=recipe, seed=0)]).train()
+    ended = log.iterations >= log.nan_at[0]
+    assert ended.sum() >= 5 and np.isnan(log.errors["valid"][ended]).all() and np.isnan(log.errors["test"][ended]).all()
+    assert log.iterations[log.selected[0]] < log.nan_at[0]
