@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nalm import measures
-from nalm.scoreboard.late import LAYOUTS, Layout, fewest_late_runs, late_runs, read_in_merged_order, shell_sorted
+from nalm import published
+from nalm.scoreboard.late import Layout, fewest_late_runs, first_read, late_runs, read_in_merged_order, shell_sorted, table_6
 
 SOON = np.random.default_rng(0).integers(15, 22, 200) * 1000.0
 
@@ -97,13 +98,34 @@ def test_a_log_is_read_at_the_first_row_below_the_threshold():
         assert read[0] == expected and np.isnan(read[1])
 
 
+def test_logs_of_other_lengths_lie_in_the_order_of_the_names_of_their_seeds():
+    lengths = [7, 9, 9, 2, 9, 5, 9, 9, 9, 9, 1, 9] * 4
+    layout = Layout(("one", "two"), ("add", "mul"), runs=12, every=10, lengths=tuple(lengths))
+    logs = [(model, key, seed) for model in ("one", "two") for key in ("add", "mul") for seed in (0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9)]
+    rows = [(log, row) for log, length in zip(logs, lengths, strict=True) for row in range(length)]
+    merged = [rows[place] for place in _shell_sort_by_the_book([("add", "mul").index(key) for (_, key, _), _ in rows])]
+    expected: dict[tuple[str, str, int], int] = {}
+    for log, row in merged:
+        expected.setdefault(log, row)
+    found = first_read(layout)
+    assert {(*line, seed): at / 10 for line, ats in found.items() for seed, at in enumerate(ats)} == expected and any(expected.values())
+    (read,) = read_in_merged_order({("two", "add"): [0.0] * 12}, layout).values()
+    assert read.tolist() == found["two", "add"].tolist()
+
+
+def test_only_nalus_have_short_logs_in_the_file_of_table_6():
+    layout, rows = table_6(), published.load("nau_nmu_logged_points")
+    assert len(layout.lengths) == 6000 and (layout.rows() < 5001).sum() == 27
+    assert set(rows.loc[rows["logged_points"] < 5001, "model"]) == {"NALU"}
+
+
 def test_rows_that_are_in_order_stay_so():
     times = np.arange(100) * 1000.0
-    layout = Layout(("NMU",), LAYOUTS["Table 6"].keys, runs=100, logs=101)
+    layout = Layout(("NMU",), table_6().keys, runs=100, logs=101)
     assert read_in_merged_order({("NMU", "sub"): times}, layout)["NMU", "sub"].tolist() == times.tolist()
 
 
 @pytest.mark.parametrize(("line", "runs"), [(("NRU", "add"), 100), (("NAU", "sum"), 100), (("NAU", "add"), 99)])
 def test_lines_that_the_file_does_not_have_are_refused(line, runs):
     with pytest.raises(ValueError, match="the file has 100 of each"):
-        read_in_merged_order({line: [1000.0] * runs}, LAYOUTS["Table 6"])
+        read_in_merged_order({line: [1000.0] * runs}, table_6())

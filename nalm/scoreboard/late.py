@@ -8,27 +8,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import product
 
 import numpy as np
 
-from nalm import measures
+from nalm import measures, published
 from nalm.measures import Interval
 
-__all__ = ["LAYOUTS", "LateRuns", "Layout", "fewest_late_runs", "late_runs", "read_in_merged_order", "shell_sorted"]
+__all__ = ["LAYOUTS", "LateRuns", "Layout", "fewest_late_runs", "first_read", "late_runs", "read_in_merged_order", "shell_sorted", "table_6"]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """In which order a file of the authors holds the logs of runs: by model, by what thresholds are joined on, by seed.
+    """In which order a file of the authors holds the logs of runs: by model, by what thresholds are joined on, by the seed's name (0, 1, 10, 11, ...).
 
     Args:
-        models: in the alphabetical order of their names there.
+        models: in the order of their names there.
         keys: operations or ranges, likewise.
         runs: seeds of each.
         logs: rows per run.
         every: iterations from one row to the next.
+        lengths: rows of each run in the order of the file, where they are known.
     """
 
     models: tuple[str, ...]
@@ -36,12 +38,22 @@ class Layout:
     runs: int
     logs: int = 5001
     every: int = 1000
+    lengths: tuple[int, ...] = ()
+
+    def seeds(self) -> list[int]:
+        """In the order of their names."""
+        return sorted(range(self.runs), key=str)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Model and key of each line of runs."""
+        return list(product(self.models, self.keys))
+
+    def rows(self) -> np.ndarray:
+        """Rows of each run."""
+        return np.array(self.lengths or [self.logs] * (len(self.lines()) * self.runs))
 
 
 LAYOUTS = {
-    "Table 6": Layout(
-        ("Linear", "NAC•", "NAC+", "NALU", "NAC•,σ", "ReLU6", "ReLU", "NMU", "NAU", "NAC•,NMU"), ("add", "div", "mul", "root", "squared", "sub"), 100
-    ),
     "Table 5": Layout(("NALU (separate)", "NALU (shared)", "Gated NAU/NMU"), ("add", "mul"), 100),
     "Figure 3": Layout(
         ("NAC•", "NALU", "NAC•,σ", "NMU", "Gated NAU/NMU", "NAC•,NMU"),
@@ -49,7 +61,19 @@ LAYOUTS = {
         50,
     ),
 }
-"""Item -> how its logs lie in the authors' file; Table 2 has the runs of Table 6."""
+"""Item -> how its logs lie in the authors' file."""
+
+
+def table_6() -> Layout:
+    """How the logs of Table 6, and so of Table 2, lie in the authors' file: all have 5,001 rows but 27 of NALUs.
+
+    >>> table_6().rows().sum()
+    np.int64(29876191)
+    """
+    models = ("Linear", "NAC+", "NAC•", "NALU", "NAC•,σ", "ReLU", "ReLU6", "NAU", "NMU", "NAC•,NMU")
+    layout = Layout(models, ("add", "div", "mul", "root", "squared", "sub"), runs=100)
+    rows = published.load("nau_nmu_logged_points").set_index(["model", "operation", "seed"])["logged_points"]
+    return replace(layout, lengths=tuple(int(rows[*line, seed]) for line in layout.lines() for seed in layout.seeds()))
 
 
 @dataclass(frozen=True)
@@ -174,18 +198,43 @@ def read_in_merged_order(solved_at: Mapping[tuple[str, str], Sequence[float]], l
     for line, times in solved_at.items():
         if line[0] not in layout.models or line[1] not in layout.keys or len(times) != layout.runs:
             raise ValueError(f"{len(times)} runs of {line} are given; the file has {layout.runs} of each of {layout.models} and {layout.keys}.")
-    keys = np.repeat(np.arange(len(layout.keys), dtype=np.uint8), layout.runs * layout.logs)
-    run, row = np.divmod(shell_sorted(np.tile(keys, len(layout.models))), layout.logs)
+    log, row = _merged(layout)
+    seeds = np.array(layout.seeds())
     found = {}
-    for (model, key), times in solved_at.items():
-        start = (layout.models.index(model) * len(layout.keys) + layout.keys.index(key)) * layout.runs
-        inside = (run >= start) & (run < start + layout.runs)
-        number, at = run[inside] - start, row[inside] * float(layout.every)
-        below = at >= np.asarray(times, dtype=float)[number]  # never where it is NaN
-        solved, first = np.unique(number[below], return_index=True)
-        found[model, key] = np.full(layout.runs, np.nan)
-        found[model, key][solved] = at[below][first]
+    for line, times in solved_at.items():
+        start = layout.lines().index(line) * layout.runs
+        inside = (log >= start) & (log < start + layout.runs)
+        seed, at = seeds[log[inside] - start], row[inside] * float(layout.every)
+        below = at >= np.asarray(times, dtype=float)[seed]  # never where it is NaN
+        solved, first = np.unique(seed[below], return_index=True)
+        found[line] = np.full(layout.runs, np.nan)
+        found[line][solved] = at[below][first]
     return found
+
+
+def first_read(layout: Layout) -> dict[tuple[str, str], np.ndarray]:
+    """For each line, the iteration of the row of each seed's log that comes first after that sort: 0 where it is the log's own first row.
+
+    A run that is solved before it is read as solved just there.
+
+    >>> first_read(Layout(("NAU", "NMU", "NALU"), ("add", "mul", "div"), runs=3, logs=101))["NMU", "add"].tolist()
+    [0.0, 21000.0, 0.0]
+    """
+    log, row = _merged(layout)
+    _, places = np.unique(log, return_index=True)
+    by_line = (row[places] * float(layout.every)).reshape(-1, layout.runs)[:, np.argsort(layout.seeds())]
+    return dict(zip(layout.lines(), by_line, strict=True))
+
+
+@lru_cache(maxsize=1)
+def _merged(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """Of each row, in the order after the sort, which log it is of and the how manieth of that log."""
+    rows = layout.rows()
+    keys = np.tile(np.repeat(np.arange(len(layout.keys), dtype=np.uint8), layout.runs), len(layout.models))
+    order = shell_sorted(np.repeat(keys, rows))
+    begins = np.cumsum(rows) - rows
+    log = np.repeat(np.arange(len(rows), dtype=np.int32), rows)[order]
+    return log, (order - begins[log]).astype(np.int32)
 
 
 def _check(soon: Sequence[float], runs: int) -> None:
