@@ -35,6 +35,7 @@ from nalm.training import Run
 
 __all__ = ["Structure", "compare_code", "library_at"]
 
+DATA = "book/data"
 UPDATES, UPDATES_OF_NODES, UPDATES_OF_DIGITS = 2000, 60, 20
 """A run's updates in a comparison. Those of a differential equation take a thousand times as long, those of digits five thousand times."""
 
@@ -80,12 +81,13 @@ def updates_of(run: Run) -> int:
 
 
 def library_at(commit: str, folder: Path) -> Path:
-    """Unpack the library as it was at a commit into a folder.
+    """Unpack the library as it was at a commit into a folder, with the book's data if there were any: that is where it looks for digits.
 
     Raises:
         ValueError: the library is not used from its repository, or this has no such commit.
     """
-    found = subprocess.run(["git", "archive", commit, "nalm"], cwd=PACKAGE.parent, capture_output=True)
+    data = not subprocess.run(["git", "cat-file", "-e", f"{commit}:{DATA}"], cwd=PACKAGE.parent, capture_output=True).returncode
+    found = subprocess.run(["git", "archive", commit, "nalm", *([DATA] if data else [])], cwd=PACKAGE.parent, capture_output=True)
     if found.returncode:
         raise ValueError(f"There is no library at commit {commit!r}: {found.stderr.decode().strip()}.")
     with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
