@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -174,8 +174,7 @@ def read_in_merged_order(solved_at: Mapping[tuple[str, str], Sequence[float]], l
     for line, times in solved_at.items():
         if line[0] not in layout.models or line[1] not in layout.keys or len(times) != layout.runs:
             raise ValueError(f"{len(times)} runs of {line} are given; the file has {layout.runs} of each of {layout.models} and {layout.keys}.")
-    keys = np.repeat(np.arange(len(layout.keys), dtype=np.uint8), layout.runs * layout.logs)
-    run, row = np.divmod(shell_sorted(np.tile(keys, len(layout.models))), layout.logs)
+    run, row = _merged(layout)
     found = {}
     for (model, key), times in solved_at.items():
         start = (layout.models.index(model) * len(layout.keys) + layout.keys.index(key)) * layout.runs
@@ -186,6 +185,13 @@ def read_in_merged_order(solved_at: Mapping[tuple[str, str], Sequence[float]], l
         found[model, key] = np.full(layout.runs, np.nan)
         found[model, key][solved] = at[below][first]
     return found
+
+
+@lru_cache(maxsize=1)
+def _merged(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """Run and row of each line of a file after the sort, which takes seconds; the runs of all models and keys are counted on."""
+    keys = np.repeat(np.arange(len(layout.keys), dtype=np.uint8), layout.runs * layout.logs)
+    return np.divmod(shell_sorted(np.tile(keys, len(layout.models))), np.int32(layout.logs))
 
 
 def _check(soon: Sequence[float], runs: int) -> None:
