@@ -118,11 +118,13 @@ class WarmKernels:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    controller = not hasattr(config, "workerinput")
-    tested = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
-    if controller:
-        config.pluginmanager.register(NotRun())
-    if controller and not config.option.collectonly and any((ROOT / "book").is_relative_to(path) or path.is_relative_to(ROOT / "book") for path in tested):
+    if hasattr(config, "workerinput"):
+        return
+    config.pluginmanager.register(NotRun())
+    book, tested = ROOT / "book", {Path(arg.partition("::")[0]).resolve() for arg in config.args}
+    if config.option.collectonly or not book.exists():
+        return
+    if any(book.is_relative_to(path) or path.is_relative_to(book) for path in tested):
         config.pluginmanager.register(WarmKernels())
-    if controller and {ROOT, ROOT / "book"} & set(tested) and not config.option.keyword and not config.option.collectonly:
+    if tested & {ROOT, book} and not config.option.keyword:
         config.pluginmanager.register(EveryChapter())
