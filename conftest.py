@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
-OWN = tempfile.TemporaryDirectory(prefix="nalm-tests-")  # in place of the folders of who runs the tests
+if "PYTEST_XDIST_WORKER" not in os.environ:  # workers have that of the process that started them
+    OWN = tempfile.TemporaryDirectory(prefix="nalm-tests-")  # in place of the folders of who runs the tests
+    os.environ["NALM_TESTS"] = OWN.name
 
 # Kernels and the book's build are started by tests and inherit all of this.
 for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS"):
     os.environ.setdefault(name, "1")
-os.environ["XDG_DATA_HOME"] = os.environ["IPYTHONDIR"] = OWN.name
+os.environ["XDG_DATA_HOME"] = os.environ["IPYTHONDIR"] = os.environ["NALM_TESTS"]
 os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # the kernel `python3` is that of this environment
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
 os.environ.pop("MPLBACKEND", None)  # kernels draw inline; without a screen everything else uses Agg
@@ -99,10 +101,30 @@ class NotRun:
             config.get_terminal_writer().line(said)
 
 
+class WarmKernels:
+    """Has the process that the kernels of chapters are forked from."""
+
+    def __init__(self) -> None:
+        import warm
+
+        self.process, self.said = warm.start(), warm.SAID
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.write(self.said.read_text())
+
+    def pytest_unconfigure(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    controller = not hasattr(config, "workerinput")
-    if controller:
-        config.pluginmanager.register(NotRun())
-    whole_book = any(Path(arg).resolve() in (ROOT, ROOT / "book") for arg in config.args)
-    if controller and whole_book and not config.option.keyword and not config.option.collectonly:
+    if hasattr(config, "workerinput"):
+        return
+    config.pluginmanager.register(NotRun())
+    book, tested = ROOT / "book", {Path(arg.partition("::")[0]).resolve() for arg in config.args}
+    if config.option.collectonly or not book.exists():
+        return
+    if any(book.is_relative_to(path) or path.is_relative_to(book) for path in tested):
+        config.pluginmanager.register(WarmKernels())
+    if tested & {ROOT, book} and not config.option.keyword:
         config.pluginmanager.register(EveryChapter())

@@ -81,7 +81,7 @@ def run_all(
     1   NMU  U[1,2)     1    False
     """
     runs = list(runs)
-    _check(runs)
+    keys = _keys(runs)
     if executor is not None and scheduler:
         raise ValueError("Give an executor or the address of a scheduler, not both.")
     if executor is None and not scheduler:
@@ -89,7 +89,7 @@ def run_all(
     store = Store(results_folder(results), experiment)
     sources = _sources(results_folder(results), (*also, experiment))
     known = _known(sources)
-    missing = sum(run.key not in known for run in runs)
+    missing = sum(key not in known for key in keys)
     if missing and train:
         store.make_room(missing)
         with _team(executor, scheduler) as (team, places):
@@ -99,7 +99,7 @@ def run_all(
         known = _known(sources)
     if missing == len(runs) and not train:
         raise ValueError(f"None of the {len(runs):,} runs asked for is recorded; with train=True they are trained.")
-    return pd.DataFrame([known[run.key] | run.labels for run in runs if train or run.key in known]).infer_objects()
+    return pd.DataFrame([known[key] | run.labels for key, run in zip(keys, runs, strict=True) if train or key in known]).infer_objects()
 
 
 def _train(
@@ -126,13 +126,21 @@ def _team(executor: Executor | None, scheduler: str) -> Iterator[tuple[Team | No
         yield None, cores()
 
 
-def _check(runs: list[Run]) -> None:
+def _keys(runs: list[Run]) -> list[str]:
+    """The keys of runs, which all have to be different."""
     if not runs:
         raise ValueError("No runs were asked for: the selection of models, ranges or seeds is empty.")
-    keys = [run.key for run in runs]
+    arms: dict[tuple, str] = {}  # the seeds of an arm share its values, so their configuration is written out and hashed once
+    keys = []
+    for run in runs:
+        arm = (id(run.task), id(run.model), id(run.recipe), run.threshold)
+        if arm not in arms:
+            arms[arm] = run.configuration_key
+        keys.append(f"{arms[arm]}-{run.seed}")
     if len(set(keys)) < len(keys):
-        twice = next(run for run in runs if keys.count(run.key) > 1)
+        twice = next(run for run, key in zip(runs, keys, strict=True) if keys.count(key) > 1)
         raise ValueError(f"The same run was asked for twice: seed {twice.seed} of {twice.labels or twice.task.label()}.")
+    return keys
 
 
 def _sources(folder: Path, names: Sequence[str]) -> list[Store]:
