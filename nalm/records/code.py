@@ -39,6 +39,7 @@ NO_NUMBER = (
     "nalm.training.checkpoint",  # what is read is what was written; tests kill and resume
     "nalm.training.kept",  # compiled code is the same wherever it is kept
     "nalm.training.compiler.is_compiled",  # whether it is, each batch of rows says
+    "nalm.training.worth",
     "nalm.units.UNITS",  # the units of a run are entrances themselves
     "nalm.values.choose",  # refuses
     "nalm.values.nearest",

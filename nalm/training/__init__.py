@@ -1,13 +1,14 @@
 """Training: recipes, streams of random numbers, optimisers, and the ensemble that trains many runs at once."""
 
 from nalm.training.checkpoint import Checkpoint
-from nalm.training.ensemble import Ensemble, check_device, worth_compiling
+from nalm.training.ensemble import Ensemble, check_device
 from nalm.training.graphed import GraphedEnsemble
 from nalm.training.log import Log
 from nalm.training.optimisers import LBFGS, SGD, Adam, RMSProp
 from nalm.training.penalties import L1, ActivationPenalty, Discretisation, Norms
 from nalm.training.recipe import Recipe
 from nalm.training.run import Run
+from nalm.training.worth import worth_compiling
 
 __all__ = [
     "L1",

@@ -21,11 +21,9 @@ from nalm.training.log import Journal, Log
 from nalm.training.run import Run
 from nalm.training.stacked import StackedModel
 from nalm.training.update import Update
+from nalm.training.worth import worth_compiling
 
-__all__ = ["Ensemble", "check_device", "worth_compiling"]
-
-COMPILE_FROM_ITERATIONS = 10_000
-"""Compiling takes 5 to 20 s; shorter trainings are faster without."""
+__all__ = ["Ensemble", "check_device"]
 
 TOGETHER, TOGETHER_FROM_ITERATIONS = 4, 400_000
 """Updates in one compiled call, and from how many iterations on: four take some seconds more to compile and save some 20 µs per update."""
@@ -46,15 +44,6 @@ def check_device(name: str) -> torch.device:
     if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
         raise ValueError(f"Device {name!r} is not there: this machine has {torch.cuda.device_count()} CUDA devices; use device='cpu'.")
     return device
-
-
-def worth_compiling(iterations: int) -> bool:
-    """Whether a training of this length gains from compiling.
-
-    >>> worth_compiling(1_000), worth_compiling(50_000)
-    (False, True)
-    """
-    return iterations >= COMPILE_FROM_ITERATIONS
 
 
 class Ensemble:
@@ -90,7 +79,7 @@ class Ensemble:
             raise ValueError("A second stage (finish) needs a loss that is the same in every iteration, but these runs draw a new batch in each.")
         self.runs, self.device, self.recipe = tuple(runs), check_device(device), runs[0].recipe
         self.model = StackedModel(self.runs, self.device)
-        worth = worth_compiling(self.recipe.iterations) and not self.model.one_by_one
+        worth = worth_compiling(self.runs) and not self.model.one_by_one
         self.compiled = is_compiled(compiled, worth, self.device)
         wrap = Compiled if self.compiled else Eager
         self.together = together or (TOGETHER if self.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1)
