@@ -1,7 +1,13 @@
 """The benchmark prints a line per measure, refuses what makes no sense, and knows what an update needs."""
 
+import builtins
+import importlib
 import math
+import os
 import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,6 +15,7 @@ import torch
 from nalm.benchmark import (
     MEASURES,
     SCALING,
+    STARTS,
     Measure,
     Measurement,
     Needs,
@@ -20,13 +27,15 @@ from nalm.benchmark import (
     scaling,
     subset_runs,
 )
-from nalm.benchmark import rates
+from nalm.benchmark import rates, starts
 from nalm.benchmark import __main__ as command
 from nalm.benchmark.__main__ import main
 from nalm.benchmark.alternatives import eager_batch_drawn_beforehand, eager_call_for_all, eager_call_for_each
 from nalm.benchmark.floor import floor
 from nalm.benchmark.rates import eager_ensembles, rate, shares, side_by_side
+from nalm.benchmark.starts import Importing, Start
 from nalm.benchmark.workloads import models_runs
+from nalm.training import kept
 
 TINY = Size(runs=2, share=1e-4, processes=1, compiled=False)
 LINE = re.compile(r"([\w-]+): (\d[\d.]*(?:e[+-]\d+)?) (run-iterations/s|images/s|GiB|s)")
@@ -45,13 +54,54 @@ def test_every_measure_is_a_line(capsys: pytest.CaptureFixture) -> None:
     assert all(float(match[2]) > 0 for match in matches)
 
 
-def test_all_are_measured_unless_some_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """tests/book/test_how_fast.py does measure them all."""
+def test_all_are_measured_unless_some_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """tests/book/test_how_fast.py does measure those that the book shows."""
     asked = []
-    monkeypatch.setattr(command, "measure_machine", lambda *arguments, **others: asked.append(arguments))
+    monkeypatch.setattr(command, "measure_machine", lambda *arguments, **others: asked.append(arguments) or measurement)
+    measurement = Measurement("a processor", 2, True, {}, {}, {})
     main(["--runs", "2", "--share", "0.5", "--processes", "3", "--eager"])
-    main(["cnn"])
-    assert asked == [(list(MEASURES), (), Size(runs=2, share=0.5, processes=3, compiled=False)), (["cnn"], (), Size())]
+    main(["warm-start"])
+    main(["--record", str(tmp_path / "measurement.json")])
+    small = Size(runs=2, share=0.5, processes=3, compiled=False)
+    assert asked == [([*MEASURES, *STARTS], (), small), (["warm-start"], (), Size()), (list(MEASURES), SCALING, Size())]
+
+
+def test_a_warm_start_is_that_of_a_second_process_on_what_the_first_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def start(function: Callable, arguments: list, here: bool) -> list[Start]:
+        (runs, compiled, folder), *_ = arguments
+        asked.append((len(runs), runs[0].recipe.iterations, compiled, here, folder))
+        assert os.listdir(folder) == ["kept"] * (len(asked) - 1)
+        Path(folder, "kept").touch()
+        return [Start(10.0 / len(asked), 2.0)]
+
+    monkeypatch.setattr(starts, "side_by_side", start)
+    assert str(measure("warm-start")) == "warm-start: 5 s (importing modules 2 s)"
+    assert [call[:4] for call in asked] == [(225, 50_000, True, False)] * 2
+    folder = asked[0][-1]
+    asked.clear()
+    assert measure("cold-start").value == 10 and asked[0][-1] != folder and not Path(folder).exists()
+
+
+def test_a_start_is_told_apart_from_importing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(kept, "KEPT", kept.KEPT)
+    monkeypatch.setenv(kept.VARIABLE, "named by the user")
+    found = starts._start(division_runs(runs=2, iterations=5), False, str(tmp_path))
+    assert found.seconds > 0 <= found.importing
+    assert tmp_path in kept.KEPT.parents and os.environ.get(kept.VARIABLE) != "named by the user"
+
+
+def test_only_the_outer_one_of_imports_counts_and_only_in_this_thread() -> None:
+    before = builtins.__import__, importlib.import_module
+    with Importing() as importing:
+        importlib.import_module("nalm.sequences")
+        known = importing.seconds
+        thread = threading.Thread(target=importlib.import_module, args=("nalm.dynamics",))
+        thread.start()
+        thread.join()
+    assert importing.seconds == known > 0
+    assert (builtins.__import__, importlib.import_module) == before
 
 
 @pytest.mark.parametrize(

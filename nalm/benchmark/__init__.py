@@ -9,12 +9,13 @@ from nalm.benchmark.measurement import (
     measure_machine,
     recorded_measurement,
 )
-from nalm.benchmark.measures import MEASURES, SCALING, Measure, Size, measure, scaling
+from nalm.benchmark.measures import MEASURES, SCALING, STARTS, Measure, Size, measure, scaling
 from nalm.benchmark.workloads import digit_runs, division_runs, subset_runs
 
 __all__ = [
     "MEASURES",
     "SCALING",
+    "STARTS",
     "Measure",
     "Measurement",
     "Needs",

@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 import torch
-from tqdm import tqdm
 
+from nalm.records.bar import TrainingBar
 from nalm.records.code import OLDER, code_on_disk, codes, freshness_of, with_torch
 from nalm.records.folders import PUBLISHED
 from nalm.records.provenance import surroundings
@@ -115,12 +115,14 @@ def _retrained(samples: list[list[dict[str, Any]]], sidecar: dict[str, Any], exp
     """Key of each row -> whether its run, trained again beside the others of its ensemble, has the same results."""
     rows, same = {row["key"]: row for sample in samples for row in sample}, {}
     asked = [[rebuilt(row, sidecar) for row in sample] for sample in samples]
-    total = sum(run.recipe.iterations for runs in asked for run in runs)
-    with tempfile.TemporaryDirectory() as scratch, tqdm(total=total, unit=" run-iterations", unit_scale=True, disable=not progress) as bar:
-        for runs, (log, _) in train_ensembles(asked, "cpu", Path(scratch), bar.update):
-            for column, run in enumerate(runs):
-                new = whole_row_of(run, column, log, experiment, "")
-                same[run.key] = results_of(rows[run.key], new) == results_of(new, new)
+    were_compiled = [sidecar["batches"][sample[0]["batch"]].get("compiled") for sample in samples]
+    with tempfile.TemporaryDirectory() as scratch, TrainingBar((run for runs in asked for run in runs), progress) as bar:
+        for compiled in (None, False):  # what was not compiled is not compiled now, as that rounds differently
+            part = [runs for runs, were in zip(asked, were_compiled, strict=True) if (were is False) == (compiled is False)]
+            for runs, (log, _) in train_ensembles(part, "cpu", Path(scratch), bar.update, compiled=compiled, compiling=bar.compiling):
+                for column, run in enumerate(runs):
+                    new = whole_row_of(run, column, log, experiment, "")
+                    same[run.key] = results_of(rows[run.key], new) == results_of(new, new)
     if any(row["current"] != now for runs, sample in zip(asked, samples, strict=True) for row, now in zip(sample, _now(runs), strict=True)):
         raise ValueError("Files of the library changed while rows were trained again; nothing was confirmed. Start again.")
     return same

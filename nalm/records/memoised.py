@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from tqdm import tqdm
 
+from nalm.records.bar import TrainingBar
 from nalm.records.cluster import dask_team
 from nalm.records.folders import PUBLISHED, results_folder
 from nalm.records.store import Store
@@ -106,12 +106,15 @@ def _train(
     ensembles: list[list[Run]], store: Store, device: str, progress: bool, asked: int, team: Team | None, compiled: bool | None
 ) -> None:
     folder = store.rows_file.parent
-    with _bar([run for ensemble in ensembles for run in ensemble], asked, progress) as bar:
-        for trained, (log, origin) in train_ensembles(ensembles, device, folder, bar.update, team, compiled):
+    missing = [run for ensemble in ensembles for run in ensemble]
+    done = asked - len(missing)
+    with TrainingBar(missing, progress) as bar:
+        bar.set_description(f"{done} of {asked} runs")
+        for trained, (log, origin) in train_ensembles(ensembles, device, folder, bar.update, team, compiled, bar.compiling):
             _record(trained, log, origin, store)
             checkpoint_of(trained, folder).remove()
-            bar.runs += len(trained)
-            bar.set_description(f"{bar.runs} of {bar.asked} runs")
+            done += len(trained)
+            bar.set_description(f"{done} of {asked} runs")
 
 
 @contextmanager
@@ -178,14 +181,6 @@ def _most_runs(run: Run) -> int:
         return 1
     draw = run.task.noise_rows() * run.recipe.batch_size if run.recipe.stream != "common" else 1
     return max(1, min(LARGEST_ENSEMBLE, LARGEST_DRAW // draw))
-
-
-def _bar(missing: list[Run], asked: int, progress: bool) -> tqdm:
-    total = sum(run.recipe.iterations for run in missing)
-    bar = tqdm(total=total, unit=" run-iterations", unit_scale=True, disable=not (progress and missing), mininterval=1.0)
-    bar.runs, bar.asked = asked - len(missing), asked
-    bar.set_description(f"{bar.runs} of {bar.asked} runs")
-    return bar
 
 
 def _record(runs: list[Run], log: Log, origin: dict[str, Any], store: Store) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
+from nalm.records.bar import TrainingBar
 from nalm.records.code import OLDER, freshness_of
 from nalm.records.comparison import RESULTS, Tolerances, differences, is_further_result, twins
 from nalm.records.folders import LOCAL, PUBLISHED
@@ -241,9 +241,8 @@ def _retrain(runs: dict[int, Run], sample: list[dict], device: str, progress: bo
         # Several experiments may have published the same run; in an ensemble it comes once.
         asked.append(list({run.key: run for run in family}.values()))
     found, ensembles, seconds = {}, [], 0.0
-    total = sum(run.recipe.iterations for ensemble in asked for run in ensemble)
-    with tempfile.TemporaryDirectory() as scratch, tqdm(total=total, unit=" run-iterations", unit_scale=True, disable=not progress) as bar:
-        for trained, (log, origin) in train_ensembles(asked, device, Path(scratch), bar.update):
+    with tempfile.TemporaryDirectory() as scratch, TrainingBar((run for ensemble in asked for run in ensemble), progress) as bar:
+        for trained, (log, origin) in train_ensembles(asked, device, Path(scratch), bar.update, compiling=bar.compiling):
             columns = {run.key: column for column, run in enumerate(trained)}
             for index in groups[trained[0].structure()]:
                 run, experiment = runs[index], sample[index]["experiment"]

@@ -33,8 +33,8 @@ from nalm.training import Log, Run, worth_compiling
 
 __all__ = ["News", "Team", "Trained", "checkpoint_of", "cores", "train_ensembles"]
 
-News = tuple[int, int | str]
-"""The number of an ensemble, and the iteration that it has reached or a warning."""
+News = tuple[int, int | str | None]
+"""The number of an ensemble, and the iteration that it has reached, a warning, or ``None`` when it begins to be compiled."""
 Trained = tuple[Log, dict[str, Any]]
 """What was trained, and where it comes from: its provenance, and the code that the process which trained it runs."""
 POLL_SECONDS = 0.5
@@ -82,6 +82,7 @@ def train_ensembles(
     progress: Callable[[int], None],
     team: Team | None = None,
     compiled: bool | None = None,
+    compiling: Callable[[int], None] = lambda ensembles: None,
 ) -> Iterator[tuple[list[Run], Trained]]:
     """Train ensembles and yield each as soon as it is done.
 
@@ -94,22 +95,26 @@ def train_ensembles(
         progress: is told further run-iterations.
         team: trains everything.
         compiled: as in :class:`nalm.training.Ensemble`.
+        compiling: is told how many ensembles are being compiled, which lasts until their first updates are through.
 
     Raises:
         Exception: that of the first ensemble that failed, after all others are done.
     """
-    reached, failures = [0] * len(ensembles), []
+    reached, begun, failures = [0] * len(ensembles), set(), []
 
     def hear(news: News) -> None:
         number, what = news
         if isinstance(what, str):
             warnings.warn(what, stacklevel=2)
-        elif what > reached[number]:  # a training that a dead worker began is told twice
+            return
+        (begun.add if what is None else begun.discard)(number)
+        compiling(len(begun))
+        if what is not None and what > reached[number]:  # a training that a dead worker began is told twice
             progress(len(ensembles[number]) * (what - reached[number]))
             reached[number] = what
 
     numbered = dict(enumerate(ensembles))
-    elsewhere = numbered if team else {number: runs for number, runs in numbered.items() if device == "cpu" and _is_long(runs[0])}
+    elsewhere = numbered if team else {number: runs for number, runs in numbered.items() if device == "cpu" and _is_long(runs)}
     if team:
         yield from _by(team, elsewhere, device, folder, hear, failures.append, compiled)
     elif len(elsewhere) > 1 and cores() > 1:
@@ -135,15 +140,17 @@ def _one_after_another(
         try:
             trained = _train(number, runs, device, folder, hear, compiled)
         except Exception as error:
+            hear((number, 0))
             failed(error)
         else:
+            hear((number, runs[0].recipe.iterations))
             yield runs, trained
 
 
-def _is_long(run: Run) -> bool:
-    """Whether a training takes longer than starting a process for it."""
-    slow = run.model.one_by_one or isinstance(run.model, NODE)
-    return worth_compiling([run]) or (slow and run.recipe.iterations >= 200)
+def _is_long(runs: list[Run]) -> bool:
+    """Whether an ensemble takes longer than starting a process for it."""
+    slow = runs[0].model.one_by_one or isinstance(runs[0].model, NODE)
+    return worth_compiling(runs) or (slow and runs[0].recipe.iterations >= 200)
 
 
 @contextmanager
@@ -184,12 +191,12 @@ def _by(
             _pass_on(team.told, hear)
             for future in sorted(done, key=pending.__getitem__):  # a set: several may be done at once
                 number = pending.pop(future)
-                runs = ensembles[number]
-                if error := _error(future):
+                runs, error = ensembles[number], _error(future)
+                hear((number, 0 if error else runs[0].recipe.iterations))
+                if error:
                     failed(error)
-                    continue
-                hear((number, runs[0].recipe.iterations))
-                yield runs, future.result()
+                else:
+                    yield runs, future.result()
     finally:
         if pending:
             [future.cancel() for future in pending]
@@ -249,17 +256,20 @@ def _check_code(run: Run, expected: str | None) -> None:
 def _train(
     number: int, runs: list[Run], device: str, folder: Path | None, tell: Callable[[News], None], compiled: bool | None = None
 ) -> Trained:
-    reached, told_at = 0, time.monotonic()
+    ensemble = trainer_of(runs[0], device)(runs, device, compiled)
+    if ensemble.compiled:
+        tell((number, None))
+    reached, reports, told_at = 0, 0, time.monotonic()
 
     def progress(iterations: int) -> None:
-        nonlocal reached, told_at
-        reached += iterations
-        if time.monotonic() - told_at > POLL_SECONDS or reached == runs[0].recipe.iterations:
+        nonlocal reached, reports, told_at
+        reached, reports = reached + iterations, reports + 1
+        if reports > 2 and time.monotonic() - told_at > POLL_SECONDS:  # the first updates come after the second report
             tell((number, reached))
             told_at = time.monotonic()
 
     checkpoint = None if folder is None else checkpoint_of(runs, folder, lambda sentence: tell((number, sentence)))
-    log = trainer_of(runs[0], device)(runs, device, compiled).train(progress, checkpoint)
+    log = ensemble.train(progress, checkpoint)
     return log, provenance(runs, log) | {"code": code_on_disk(runs)}
 
 

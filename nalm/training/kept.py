@@ -8,6 +8,7 @@ longer than a temporary one. Its name stands for what the hash leaves out: the p
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import inspect
 import os
@@ -56,9 +57,28 @@ def keep() -> None:
             if any(map(_is_cut_off, folder.rglob("*.so"))):
                 _empty(folder)
         _trim(KEPT, LARGEST)
-    else:
-        folder = Path(tempfile.mkdtemp(prefix="nalm-compiled-"))
-    os.environ[VARIABLE] = str(folder)
+    _keep_in(str(folder) if own else _until_the_end())
+
+
+def _until_the_end() -> str:
+    """A new folder for this process alone."""
+    folder = tempfile.mkdtemp(prefix="nalm-compiled-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _keep_in(folder: str) -> None:
+    """Name the folder to inductor, also for C++ headers, which are compiled beforehand in seconds and would lie in the system's temporary folder.
+
+    Where inductor is built otherwise, they do.
+    """
+    from torch._inductor import codecache
+
+    os.environ[VARIABLE] = folder
+    if hasattr(codecache, "_HEADER_DIR") and hasattr(precompile := getattr(codecache, "_precompile_header", None), "cache_clear"):
+        codecache._HEADER_DIR = os.path.join(folder, "precompiled_headers")
+        codecache._HEADER_LOCK_DIR = os.path.join(codecache._HEADER_DIR, "locks")
+        precompile.cache_clear()
 
 
 def _default() -> str:
@@ -77,13 +97,13 @@ def clean() -> None:
 def elsewhere() -> Iterator[None]:
     """Compile without what is kept, after that has failed; if it works this time, what is kept is damaged and is removed."""
     named = os.environ.get(VARIABLE, "")
-    os.environ[VARIABLE] = tempfile.mkdtemp(prefix="nalm-compiled-")
+    _keep_in(_until_the_end())
     try:
         yield
         if Path(named).parent == KEPT:
             _empty(Path(named))
     finally:
-        os.environ[VARIABLE] = named
+        _keep_in(named)
 
 
 def _empty(folder: Path) -> None:

@@ -21,9 +21,9 @@ def runs(iterations=20):
     return [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=seed, threshold=1e-5) for seed in range(2)]
 
 
-def recorded(folder, asked, **how):
+def recorded(folder, asked, progress=False, **how):
     """Whether the rows say that they were trained compiled."""
-    rows = run_all(asked, EXPERIMENT, results=str(folder), progress=False, **how)
+    rows = run_all(asked, EXPERIMENT, results=str(folder), progress=progress, **how)
     batches = Store(folder, EXPERIMENT).sidecar()["batches"]
     (compiled,) = {batches[batch]["compiled"] for batch in rows["batch"]}
     return compiled
@@ -38,8 +38,9 @@ def broken(monkeypatch):
 
 
 @pytest.mark.parametrize("compiled", [None, False, True])
-def test_it_is_done_and_recorded(tmp_path, compiled):
-    assert recorded(tmp_path, runs(), compiled=compiled) == bool(compiled)
+def test_it_is_done_and_said_and_recorded(tmp_path, capfd, compiled):
+    assert recorded(tmp_path, runs(), progress=True, compiled=compiled) == bool(compiled)
+    assert ("compiling" in capfd.readouterr().err) == bool(compiled)
 
 
 def test_an_executor_is_told(tmp_path):
@@ -50,7 +51,7 @@ def test_an_executor_is_told(tmp_path):
 @pytest.fixture
 def short_is_long(monkeypatch):
     """In this process, trainings of twenty iterations are worth compiling, and worth a process."""
-    monkeypatch.setattr(worth, "COMPILE_FROM_ITERATIONS", 20)
+    monkeypatch.setattr(worth, "COMPILING", 0.0)
 
 
 def test_own_workers_are_told(tmp_path, monkeypatch, short_is_long):

@@ -116,7 +116,7 @@ def test_failing_long_ensembles_do_not_keep_short_ones_from_being_recorded(tmp_p
 
     monkeypatch.setattr(workers, "_own_processes", threads)
     monkeypatch.setattr(workers, "cores", lambda: 2)
-    monkeypatch.setattr(workers, "_is_long", lambda run: run.recipe.iterations in (60, 63))
+    monkeypatch.setattr(workers, "_is_long", lambda ensemble: ensemble[0].recipe.iterations in (60, 63))
     with pytest.raises(ArithmeticError, match="This ensemble of 60 iterations fails"):
         ask(tmp_path, runs(4))
     assert Store(tmp_path, EXPERIMENT).read()["iterations"].tolist() == [63, 63, 62, 62]
@@ -179,7 +179,7 @@ WITHOUT_GUARD = """
     from nalm.training import Adam, Recipe, Run
 
     workers.cores = memoised.cores = lambda: 2
-    workers._is_long = lambda run: True
+    workers._is_long = lambda ensemble: True
     task, recipe = SingleModuleTask.on("U[1,2)", operation="mul"), Recipe(iterations=60, optimiser=Adam(lr=1e-2))
     run_all([Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=s, threshold=1e-5) for s in range(2)], "demo/guard", results=sys.argv[1])
 """

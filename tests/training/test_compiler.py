@@ -124,7 +124,7 @@ def test_a_long_training_is_compiled_without_a_word(unprepared):
         warnings.simplefilter("error", UserWarning)
         assert obstacle("cpu") is None
         assert Ensemble(long_runs()).compiled
-        assert not Ensemble(long_runs(9_999)).compiled
+        assert not Ensemble(long_runs(100)).compiled
 
 
 def take_away_tiling(monkeypatch):

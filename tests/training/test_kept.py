@@ -1,31 +1,15 @@
 """Compiled code is kept: a second process reads it, and whatever is wrong with it is compiled anew."""
 
-import json
+import multiprocessing
 import os
-import subprocess
-import sys
+import random
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 
+import kills
 from nalm.training import kept
-
-SCRIPT = """
-import hashlib, json, os, torch
-from nalm.training.compiler import Compiled
-from torch._dynamo.utils import counters
-
-torch.set_num_threads(1)
-x = torch.linspace(0.1, 2, 96).reshape(8, 12)
-found = Compiled(lambda a: ((a.log() * a).cos().sum(1) + torch.tensor(0.25),))(x)
-known = counters["inductor"]
-print(json.dumps({
-    "folder": os.environ["TORCHINDUCTOR_CACHE_DIR"],
-    "bits": hashlib.sha256(found[0].numpy().tobytes()).hexdigest(),
-    "read": known["fxgraph_cache_hit"],
-    "compiled": known["fxgraph_cache_miss"],
-}))
-"""
 
 KILLS = """#!/usr/bin/env bash
 [ "$1" = --version ] && exec c++ --version
@@ -34,34 +18,41 @@ while [ $# -gt 0 ]; do [ "$1" = -o ] && echo half > "$2" && kill -9 $PPID; shift
 """A compiler that writes half a file and kills who called it."""
 
 
-def compile_in(cache: Path) -> dict:
-    """What a process finds that compiles a function, with the user's cache there."""
-    inherited = {name: value for name, value in os.environ.items() if name != kept.VARIABLE}
-    ran = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning:nalm", "-c", SCRIPT],
-        env=inherited | {"XDG_CACHE_HOME": str(cache), "HOME": str(cache)}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    return json.loads(ran.stdout.splitlines()[-1])
+@pytest.fixture(scope="module")
+def loaded():
+    """Calls a function in a process that has loaded the compiler, so that those which it forks are as good as fresh ones and start at once."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"), initializer=kills.load) as process:
+        yield lambda function, *arguments: process.submit(function, *arguments).result()
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory):
-    cache = tmp_path_factory.mktemp("cache")
-    return cache, compile_in(cache)
+def first(loaded, tmp_path_factory):
+    """A folder, and what two processes have found that began with nothing there, at the same time."""
+    folder = tmp_path_factory.mktemp("cache") / "compiled"
+    return folder, loaded(kills.compile_in, folder, 2)
 
 
-def test_a_second_process_reads_what_the_first_compiled(first):
-    cache, found = first
-    assert Path(found["folder"]).parent == cache / "nalm" / "compiled" and (found["read"], found["compiled"]) == (0, 1)
-    assert compile_in(cache) == found | {"read": 1, "compiled": 0}
+def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(first):
+    folder, found = first
+    assert found[0] == found[1] and Path(found[0].folder).parent == folder
+    assert (found[0].read, found[0].compiled) == (0, 1)  # neither came late enough to read what the other kept
+
+
+def test_a_later_process_reads_what_they_compiled(loaded, first):
+    folder, found = first
+    (later,) = loaded(kills.compile_in, folder)
+    assert later == kills.Found(found[0].folder, found[0].bits, read=1, compiled=0)
 
 
 @pytest.fixture
 def kept_in(tmp_path, monkeypatch):
     """As in a process that has compiled nothing, whose user's folder of compiled code is this one."""
+    from torch._inductor import codecache
+
     monkeypatch.setattr(kept, "KEPT", tmp_path / "compiled")
     monkeypatch.setenv(kept.VARIABLE, kept._default())
+    for name in ("_HEADER_DIR", "_HEADER_LOCK_DIR"):
+        monkeypatch.setattr(codecache, name, getattr(codecache, name))
     kept.keep.cache_clear()
     yield tmp_path / "compiled"
     kept.keep.cache_clear()
@@ -90,26 +81,49 @@ def test_a_folder_that_others_may_write_to_is_left_alone(kept_in, mode, inner):
     assert kept_in not in named().parents and named().stat().st_mode & 0o77 == 0
 
 
-def test_what_is_damaged_is_compiled_anew(first):
-    cache, found = first
-    files = [file for file in Path(found["folder"]).rglob("*") if file.is_file()]
+def test_a_folder_of_somebody_else_is_left_alone(kept_in, monkeypatch):
+    (kept_in / kept._key()).mkdir(parents=True, mode=0o700)
+    monkeypatch.setattr(os, "getuid", lambda: kept_in.stat().st_uid + 1)
+    assert kept_in not in named().parents
+
+
+def test_where_there_can_be_no_folder_it_is_kept_for_this_process(kept_in):
+    kept_in.write_text("a file")
+    assert kept_in not in named().parents and named().is_dir()
+
+
+def test_headers_are_kept_with_it(kept_in):
+    from torch._inductor import codecache
+
+    folder = named()
+    assert Path(codecache._HEADER_DIR).parent == Path(codecache._HEADER_LOCK_DIR).parents[1] == folder
+    with kept.elsewhere():
+        assert Path(codecache._HEADER_DIR).parent != folder
+    assert Path(codecache._HEADER_DIR).parent == folder
+
+
+def test_what_is_damaged_is_compiled_anew(loaded, first):
+    folder, found = first
+    files = [file for file in Path(found[0].folder).rglob("*") if file.is_file()]
     assert {".so", ".py"} <= {file.suffix for file in files}
     for file in files:
         os.truncate(file, file.stat().st_size // 3)
-    assert compile_in(cache)["bits"] == found["bits"]
-    assert compile_in(cache) == found | {"read": 1, "compiled": 0}
+    kills.check([loaded(kills.compile_in, folder)[0] for _ in range(2)], found[0])
 
 
-def test_a_compiler_that_is_killed_leaves_no_half_file(tmp_path):
-    compiler = tmp_path / "c++"
-    compiler.write_text(KILLS)
-    compiler.chmod(0o755)
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path), "CXX": str(compiler)}
-    environment.pop(kept.VARIABLE, None)
-    killed = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True)
-    assert killed.returncode == -9, killed.stderr[-1000:]
-    left = [file.name for file in (tmp_path / "nalm").rglob("*") if file.is_file() and file.read_bytes() == b"half\n"]
+def test_a_compiler_that_is_killed_leaves_no_half_file(loaded, tmp_path):
+    cxx = tmp_path / "c++"
+    cxx.write_text(KILLS)
+    cxx.chmod(0o755)
+    assert loaded(kills.exit_code, tmp_path / "compiled", str(cxx)) == -9
+    left = [file.name for file in (tmp_path / "compiled").rglob("*") if file.is_file() and file.read_bytes() == b"half\n"]
     assert left and all(name.endswith(".new") for name in left)
+
+
+def test_a_process_that_is_killed_leaves_nothing_to_stumble_over(loaded, first, tmp_path):
+    """Twice, at most; ``python tests/kills.py 100`` does it more often."""
+    _, found = loaded(kills.sweep, tmp_path / "compiled", 2, random.Random(1), 4.0)
+    kills.check(found, first[1][0])
 
 
 def test_the_oldest_files_go_first(tmp_path):
@@ -131,4 +145,7 @@ def test_another_processor_or_compiler_has_a_folder_of_its_own(monkeypatch):
     assert kept._key() != key
     monkeypatch.undo()
     monkeypatch.setattr(kept.torch, "__version__", "2.12.2")
+    assert kept._key() != key
+    monkeypatch.undo()
+    monkeypatch.setattr(kept.inspect, "getsource", lambda module: f"# {module.__name__}")
     assert kept._key() != key

@@ -1,0 +1,21 @@
+"""The estimate decides by updates and numbers alone, and as measured."""
+
+import pytest
+
+from nalm.benchmark import division_runs, subset_runs
+from nalm.training import worth_compiling
+
+
+@pytest.mark.parametrize(
+    ("make", "shorter", "longer"),
+    [
+        (lambda iterations: division_runs(2, 1, iterations), 3000, 10_000),
+        (lambda iterations: division_runs(2, 225, iterations), 3000, 10_000),
+        (lambda iterations: subset_runs("own", 1, iterations), 3000, 10_000),
+        (lambda iterations: subset_runs("own", 50, iterations), 1000, 3000),
+        (lambda iterations: subset_runs("common", 50, iterations), 3000, 10_000),
+    ],
+    ids=["division", "225 of them", "100 inputs", "50 of them", "common stream"],
+)
+def test_what_was_measured_to_be_sooner_done(make, shorter, longer):
+    assert (worth_compiling(make(shorter)), worth_compiling(make(longer))) == (False, True)
