@@ -117,7 +117,7 @@ def test_what_is_not_known_is_not_fresh(tmp_path, monkeypatch):
 
 
 def test_files_that_change_while_a_run_trains_leave_its_code_unknown(tmp_path, monkeypatch):
-    edited = dict(code.LOADED) | {"nalm.units.nau": code.LOADED["nalm.units.nau"].replace("identity_product(x, weight)", "identity_product(weight, x)")}
+    edited = dict(code.LOADED) | {"nalm.units.nau": code.LOADED["nalm.units.nau"].replace("identity_product(x, weight", "identity_product(weight, x")}
     monkeypatch.setattr(code, "_sources", lambda: edited)
     record(tmp_path, "NMU", "NRU")
     batches = Store(tmp_path, EXPERIMENT).sidecar()["batches"].values()
@@ -192,7 +192,7 @@ WITH_NMU = {"NMU", "GatedNAUNMU", "subset", "ten parameters", "simple arithmetic
         ({"nalm.units.init": ('    "nac": nac_', '    "zeros": nn.init.zeros_,\n    "nac": nac_')}, set()),
         ({"nalm.units.unit": ("    def extra_repr", "    def round_(self):\n        pass\n\n    def extra_repr")}, set()),
         ({"nalm.values": ("did you mean", "is it")}, set()),
-        ({"nalm.units.nau": ("return identity_product(x, weight)", "return -identity_product(x, weight)")}, WITH_NMU),
+        ({"nalm.units.nau": ("return identity_product(x, weight, self", "return -identity_product(x, weight, self")}, WITH_NMU),
         ({"nalm.units.nau": ("    identity_product,\n", "    product as identity_product,\n")}, WITH_NMU),  # an import is redirected
         ({"nalm.units.functional": ("UNROLLED_FACTORS = 16", "UNROLLED_FACTORS = 8")}, WITH_NMU),  # a constant of a module
         ({"nalm.training.streams": ("_ROUNDS = 7", "_ROUNDS = 8")}, set(RUNS_IN_SHORT)),

@@ -135,7 +135,7 @@ def test_an_interruption_is_no_failure(tmp_path, monkeypatch):
     assert len(trained) == 1
 
 
-OTHER = code.LOADED["nalm.units.nau"].replace("return identity_product(x, weight)", "return identity_product(weight, x)")
+OTHER = code.LOADED["nalm.units.nau"].replace("return identity_product(x, weight", "return identity_product(weight, x")
 """The source of the NMU, changed."""
 
 
