@@ -68,5 +68,5 @@ def beside_published(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def recorded(folder: Path = PUBLISHED) -> pd.DataFrame:
-    """:func:`beside_published` of all recorded replays."""
-    return beside_published(Store(folder, EXPERIMENT).read())
+    """:func:`beside_published` of all recorded replays, of each run the longest."""
+    return beside_published(Store(folder, EXPERIMENT).read()).drop_duplicates(["table", "model", "operation", "seed", "stream"], keep="last", ignore_index=True)
