@@ -77,7 +77,7 @@ def measure_machine(
     """Measure this machine; about three minutes for the measures and as long for the costs.
 
     Args:
-        names: some of :data:`nalm.benchmark.MEASURES` and :data:`nalm.benchmark.STARTS`.
+        names: some of :data:`nalm.benchmark.MEASURES` and ``nalm.benchmark.STARTS``.
         costs: some of :data:`nalm.benchmark.SCALING`.
         size: how much is measured.
         tell: is told each measure as soon as it is there.

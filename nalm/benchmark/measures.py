@@ -200,7 +200,7 @@ def measure(name: str, size: Size = Size()) -> Measure:
     """Measure one thing.
 
     Raises:
-        ValueError: a name that is none of :data:`MEASURES` and :data:`STARTS`.
+        ValueError: a name that is none of :data:`MEASURES` and ``STARTS``.
 
     >>> measure("plain-loop-2", Size(share=0.004)).unit
     'run-iterations/s'
