@@ -4,12 +4,17 @@
 says what was true when it was written.
 """
 
+from functools import cache
+
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from nalm.records import experiments, freshness
+
+
+of = cache(freshness)  # within one build, see setup
 
 
 def always_read(env: BuildEnvironment) -> None:
@@ -21,7 +26,7 @@ class FreshnessRole(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         always_read(self.env)
         try:
-            return [nodes.Text(freshness(self.text))], []
+            return [nodes.Text(of(self.text))], []
         except ValueError as error:
             return [], [self.inliner.reporter.error(str(error), line=self.lineno)]
 
@@ -31,7 +36,7 @@ class FreshnessList(SphinxDirective):
         always_read(self.env)
         items = nodes.bullet_list()
         for name in experiments():
-            items += nodes.list_item("", nodes.paragraph("", "", nodes.literal(text=name), nodes.Text(f": {freshness(name)}")))
+            items += nodes.list_item("", nodes.paragraph("", "", nodes.literal(text=name), nodes.Text(f": {of(name)}")))
         return [items]
 
 
@@ -43,4 +48,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_role("freshness", FreshnessRole())
     app.add_directive("freshness-of-all", FreshnessList)
     app.connect("env-get-outdated", outdated)
+    app.connect("builder-inited", lambda app: of.cache_clear())
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

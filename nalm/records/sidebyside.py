@@ -126,14 +126,13 @@ def compare_code(
         old = library_at(against, Path(scratch) / "old")
         structures = _structures(names, folder, sources_in(old / "nalm"), compiled, updates)
         first = {next((s for s in structures if name in s.experiments), None) for name in names}
-        listed = [structure for structure in structures if not isinstance(structure.run.model, NODE | DigitSequence)]
-        for structure in listed:
-            structure.trained = False
-        _compare(listed, old, Path(scratch), progress, max(1, processes // 2))
-        remaining = [structure for structure in structures if structure not in listed or structure in first or not structure.equal]
-        for structure in remaining:
+        for structure in structures:
+            structure.trained = structure in first or isinstance(structure.run.model, NODE | DigitSequence)
+        _compare(structures, old, Path(scratch), progress, max(1, processes // 2))
+        differing = [structure for structure in structures if not structure.trained and not structure.equal]
+        for structure in differing:
             structure.trained = True
-        _compare(remaining, old, Path(scratch), progress, max(1, processes // 2))
+        _compare(differing, old, Path(scratch), progress, max(1, processes // 2))
     unequal = {codes for structure in structures if not structure.equal for codes in structure.codes}
     for name in names:
         here = [structure for structure in structures if name in structure.experiments]
@@ -173,6 +172,8 @@ def _structures(names: Sequence[str], folder: str | Path, old: dict[str, str], c
 
 def _compare(structures: list[Structure], old: Path, scratch: Path, progress: bool, shares: int) -> None:
     """Enter in each structure whether the old and the present code make the same of it."""
+    if not structures:
+        return
     for structure, (before, now) in zip(structures, _answers(structures, old, scratch, progress, shares), strict=True):
         structure.equal, structure.on_a_bound = before == now, now["on a bound"]
 

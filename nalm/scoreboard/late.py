@@ -171,11 +171,33 @@ def shell_sorted(keys: Sequence[int]) -> np.ndarray:
         missing = -len(values) % gap
         table = np.append(values, np.full(missing, 255, dtype=np.uint8)).reshape(-1, gap)
         places = np.append(order, np.zeros(missing, dtype=order.dtype)).reshape(-1, gap)
-        sorting = np.argsort(table, axis=0, kind="stable")
-        values = np.take_along_axis(table, sorting, 0).ravel()[: len(values)]
-        order = np.take_along_axis(places, sorting, 0).ravel()[: len(order)]
+        _sort_columns(table, places)
+        values, order = table.ravel()[: len(values)], places.ravel()[: len(order)]
         gap //= 3
     return order
+
+
+def _sort_columns(values: np.ndarray, places: np.ndarray) -> None:
+    """Sort each column of ``values`` in place, and move ``places`` with it; equal values stay in order.
+
+    Values come in long runs, so most columns of a wide table are as the one before, and most rows of a tall one are where they belong.
+    """
+    height, width = values.shape
+    if width > height:
+        changes = np.flatnonzero((values[:, 1:] != values[:, :-1]).any(0)) + 1
+        for first, last in zip([0, *changes], [*changes, width], strict=True):
+            order = np.argsort(values[:, first], kind="stable")
+            for table in (values, places):
+                table[:, first:last] = table[order, first:last]
+        return
+    largest_so_far = np.maximum.accumulate(values.max(1))
+    smallest_from_here = np.minimum.accumulate(values.min(1)[::-1])[::-1]
+    unsorted = np.concatenate([[False], largest_so_far[:-1] > smallest_from_here[1:], [False]])
+    for first, last in np.flatnonzero(np.diff(unsorted)).reshape(-1, 2):
+        rows = slice(first, last + 1)
+        order = np.argsort(values[rows], axis=0, kind="stable")
+        for table in (values, places):
+            table[rows] = np.take_along_axis(table[rows], order, 0)
 
 
 def read_in_merged_order(solved_at: Mapping[tuple[str, str], Sequence[float]], layout: Layout) -> dict[tuple[str, str], np.ndarray]:

@@ -213,8 +213,8 @@ LONG_ENSEMBLE = """
 
     workers.CHECKPOINT_SECONDS = 0.0
     task = SingleModuleTask.on("U[1,2)", operation="div")
-    penalties = (Discretisation(weight=1.0, start=100, end=500),)
-    recipe = Recipe(iterations=800, optimiser=Adam(lr=1e-2), log_interval=20, penalties=penalties, clip_gradient_norm=1.0)
+    penalties = (Discretisation(weight=1.0, start=50, end=150),)
+    recipe = Recipe(iterations=300, optimiser=Adam(lr=1e-2), log_interval=20, penalties=penalties, clip_gradient_norm=1.0)
     run_all([Run(task=task, model=Stack.of("NMRU", 1), recipe=recipe, seed=s, threshold=1e-5) for s in range(3)], "demo/long", results=sys.argv[1])
 """
 

@@ -141,7 +141,7 @@ def test_one_and_two_threads_agree():
         np.testing.assert_allclose(one.weights["0.weight"], two.weights["0.weight"], atol=1e-6)
 
 
-# Intervals of nine and four updates: with four in a call, the last call of an interval has one or four.
+# Intervals of nine and four updates: with two in a call, the last call of an interval has one or two.
 SOME = CASES["modified Real NPU"].but(recipe=CASES["modified Real NPU"].recipe.but(iterations=40, log_interval=9))
 OTHERS = [
     SOME.but(seed=1, task=SingleModuleTask.on("U[-20,-10)", "div"), recipe=SOME.recipe.but(optimiser=Adam(lr=0.3))),
@@ -182,12 +182,12 @@ def test_compiled_equals_eager_with_a_hidden_layer():
 
 def test_several_updates_in_one_compiled_call_change_nothing(compiled):
     """Not to the last bit, and neither where the last call of an interval has fewer updates."""
-    four = Ensemble([SOME, *OTHERS], compiled=True, together=4).train()
-    assert four.iterations.tolist() == [0, 9, 18, 27, 36, 40]
+    two = Ensemble([SOME, *OTHERS], compiled=True, together=2).train()
+    assert two.iterations.tolist() == [0, 9, 18, 27, 36, 40]
     for name in compiled.errors:
-        np.testing.assert_array_equal(four.errors[name], compiled.errors[name], err_msg=name)
+        np.testing.assert_array_equal(two.errors[name], compiled.errors[name], err_msg=name)
     for name in compiled.weights:
-        np.testing.assert_array_equal(four.weights[name], compiled.weights[name], err_msg=name)
+        np.testing.assert_array_equal(two.weights[name], compiled.weights[name], err_msg=name)
 
 
 def test_the_common_stream_shares_inputs_but_not_weights_or_operands():
