@@ -15,7 +15,7 @@ from torch import Tensor
 from nalm.training import Run
 from nalm.training.streams import COMMON_SEED, uniforms
 
-__all__ = ["Needs", "drawing", "floor", "needs"]
+__all__ = ["Needs", "drawing", "floor", "needs", "reader_floor"]
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,22 @@ def floor(runs: Sequence[Run]) -> Callable[[Tensor], Tensor]:
         return torch.mm(torch.mm(weight.flatten(0, 1), x), x.mT)
 
     return own if run.recipe.stream == "own" else common
+
+
+READER = 2 * 576 * 25 * 20 + 3 * (64 * 500 * 50 + 800 * 500 + 500)
+"""Multiply-adds per image of an update of :class:`nalm.networks.DigitCNN`: for the outputs of its layers (places · terms · maps), the gradients for their
+weights and, but for the first layer, for their inputs."""
+SIDE = 512
+
+
+def reader_floor(images: int) -> Callable[[], Tensor]:
+    """A function that makes as many multiply-adds as an update of the digit reader with so many images, in one large matrix product.
+
+    >>> reader_floor(2)().shape
+    torch.Size([50, 512])
+    """
+    left, right = torch.rand(round(images * READER / SIDE**2), SIDE), torch.rand(SIDE, SIDE)
+    return lambda: torch.mm(left, right)
 
 
 def _seeds(runs: Sequence[Run]) -> Tensor:

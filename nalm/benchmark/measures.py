@@ -114,10 +114,13 @@ def _cell(size: Size) -> tuple[float, str]:
         return time.perf_counter() - start, "s"
 
 
-def _digits(size: Size) -> tuple[float, str]:
-    runs = digit_runs(*size.of(size.processes, 150))
-    images = runs[0].recipe.batch_size * runs[0].task.length
-    return images * rates.rate(rates.updates_only, rates.shares(runs, size.processes)), "images/s"
+def _digits(way: Callable) -> Callable[[Size], tuple[float, str]]:
+    def measured(size: Size) -> tuple[float, str]:
+        runs = digit_runs(*size.of(size.processes, 150))
+        images = runs[0].recipe.batch_size * runs[0].task.length
+        return images * rates.rate(way, rates.shares(runs, size.processes)), "images/s"
+
+    return measured
 
 
 def _few_runs(way: Callable) -> Callable[[Size], tuple[float, str]]:
@@ -173,7 +176,8 @@ MEASURES: dict[str, Callable[[Size], tuple[float, str]]] = {
     **{f"floor-{name}": _rate(rates.floors, name) for name in WORKLOADS},
     **{f"drawing-{name}": _rate(rates.drawing, name) for name in ("division-2", "subset-100-own")},
     "division-2-cell": _cell,
-    "cnn": _digits,
+    "cnn": _digits(rates.updates_only),
+    "floor-cnn": _digits(rates.reader_floors),
     "subset-100-1000-runs-memory": _memory,
 }
 """Name -> function of a :class:`Size` that measures a value and names its unit.
@@ -184,7 +188,8 @@ of one process with four updates in a compiled call, ``…-drawn-beforehand`` th
 until a process with an empty cache is ready to train. ``three-models-2`` is the rate of one process that updates Real NPU, NRU and NMRU, 75 runs each,
 one after the other, ``three-models-2-one-call`` that with an update of each in every compiled call. ``floor-…`` is the rate of only what an update
 cannot do without, ``drawing-…`` that of only drawing its batch. ``division-2-cell`` is the time of 225 runs of 50,000 updates from the question to the
-recorded rows, compilation included; ``cnn`` the images of the digit network that go forward and backward; the last the peak memory of a process that
+recorded rows, compilation included; ``cnn`` the images of the digit network that go forward and backward, ``floor-cnn`` those of
+only as many multiply-adds in large matrix products; the last the peak memory of a process that
 holds 1,000 runs in one ensemble.
 """
 

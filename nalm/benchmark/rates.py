@@ -35,6 +35,7 @@ __all__ = [
     "peak_memory",
     "plain_loops",
     "rate",
+    "reader_floors",
     "shares",
     "side_by_side",
     "updates_only",
@@ -108,6 +109,16 @@ def updates_only(ensembles: Ensembles) -> Ready:
 def floors(ensembles: Ensembles) -> Ready:
     """What the updates cannot do without, see :mod:`nalm.benchmark.floor`; compiled, as the ensembles are."""
     return _repeated(floor.floor, ensembles, Compiled)
+
+
+def reader_floors(ensembles: Ensembles) -> Ready:
+    """What the updates of digit readers cannot do without; never compiled, as they are."""
+    ready = []
+    for runs in ensembles:
+        images = runs[0].recipe.batch_size * runs[0].task.length * len(runs)
+        ready.append((floor.reader_floor(images), runs[0].recipe.iterations))
+    [multiply() for multiply, _ in ready]
+    return lambda: [multiply() for multiply, iterations in ready for _ in range(iterations)]
 
 
 def eager_floors(ensembles: Ensembles) -> Ready:

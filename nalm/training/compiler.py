@@ -23,7 +23,6 @@ from torch import Tensor
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
 from nalm.training.kept import elsewhere, keep
-from nalm.training.products import with_faster_products
 
 __all__ = ["Compiled", "Eager", "compiled", "is_compiled", "obstacle"]
 
@@ -163,7 +162,7 @@ class Compiled(Eager):
             return found
 
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-        graph = with_faster_products(make_fx(of_tensors)(*tensors))
+        graph = make_fx(of_tensors)(*tensors)
 
         def compile_graph() -> _Flat:
             # Inductor keeps nothing that is compiled outside of such a context. Shapes are fixed: those of the tensors.
