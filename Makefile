@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 PORT ?= 8000
-JOBS ?= 2
+JOBS ?= 3
 MINUTES ?= 10
 
 BIN := .venv/bin
@@ -67,7 +67,7 @@ verify: $(READY)
 
 compare-code: $(READY)
 	@test -n '$(AGAINST)' || { echo 'Say with which code: make compare-code AGAINST=COMMIT.' >&2; exit 1; }
-	$(BIN)/python -m nalm.records.sidebyside '$(AGAINST)' $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) --processes $(JOBS) $(ARGS)
+	$(BIN)/python -m nalm.records.sidebyside '$(AGAINST)' $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(ARGS)
 
 replay: $(READY)
 	@test -n '$(EXPERIMENT)' || { echo 'Say which experiment: make replay EXPERIMENT=division/no-redundancy.' >&2; exit 1; }

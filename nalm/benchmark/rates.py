@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from pathlib import Path
 from threading import BrokenBarrierError
 from typing import Any
@@ -180,7 +181,7 @@ def side_by_side(function: Callable, arguments: Sequence[tuple], here: bool = Tr
     """Results of a function called in a process for each tuple of arguments; a single call may be made ``here``, in this process."""
     if here and len(arguments) == 1:
         return [function(*arguments[0])]
-    context = multiprocessing.get_context("spawn")
+    context = _fresh_processes()
     barrier = context.Barrier(len(arguments))
     with ProcessPoolExecutor(len(arguments), mp_context=context, initializer=_begin, initargs=(barrier,)) as pool:
         futures = [pool.submit(function, *some) for some in arguments]
@@ -188,6 +189,16 @@ def side_by_side(function: Callable, arguments: Sequence[tuple], here: bool = Tr
     if errors:
         raise next((error for error in errors if not isinstance(error, BrokenBarrierError)), errors[0])
     return [future.result() for future in futures]
+
+
+@cache
+def _fresh_processes() -> Any:
+    """Where they come from: forked, where that can be done, from a process that has imported this library and done nothing yet."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
 
 
 def _begin(barrier: Any) -> None:
