@@ -75,7 +75,8 @@ class SubsetArithmeticTask(OperandTask):
         zero = torch.zeros(1, x.shape[1], dtype=torch.float64, device=x.device)
         until = torch.cat([zero, x.to(torch.float64)]).cumsum(0)
         first, second = offset, offset + subset - overlap
-        return until[first + subset] - until[first], until[second + subset] - until[second]
+        a_from, a_to, b_from, b_to = until[torch.stack([first, first + subset, second, second + subset])]
+        return a_to - a_from, b_to - b_from
 
     def place(self, generator: np.random.RandomState) -> int:
         subset, overlap = self.sizes()
