@@ -157,6 +157,8 @@ def _structures(names: Sequence[str], folder: str | Path, old: dict[str, str], c
         store = Store(folder, name)
         rows, sidecar = store.read(), store.sidecar()
         rows = rows[freshness_of(rows, sidecar) == OLDER]
+        if rows.empty:
+            continue
         compiled = rows["batch"].map({batch: of["compiled"] and compile_them for batch, of in sidecar["batches"].items()})
         for (key, so), _ in rows.groupby([rows["key"].str.rpartition("-")[0], compiled]):
             run = Run.from_json(json.dumps(sidecar["configurations"][key] | {"seed": 0}))
