@@ -72,6 +72,7 @@ def test_each_kind_of_penalty_is_compared(tmp_path, monkeypatch):
     assert len({run.structure() for run in runs}) == 1
     run_all(runs, EXPERIMENT, results=str(tmp_path), progress=False)
     before = dict(code.LOADED)
+    assert sidebyside._structures([EXPERIMENT], tmp_path, before, True, None) == []  # nothing is older
     monkeypatch.setitem(code.LOADED, "nalm.units.nau", before["nalm.units.nau"].replace("return identity_product(", "return 1 * identity_product("))
     found = sidebyside._structures([EXPERIMENT], tmp_path, before, True, None)
     assert sorted(len(one.run.recipe.penalties) for one in found) == [0, 1]
