@@ -16,12 +16,13 @@ VALUES = {"success": True, "solved_at": 5000.0, "sparsity_error": 1e-7, "valid_m
 
 
 def row(task, model, operation, seed, **values):
-    return {"task": task, "model": model, "operation": operation, "seed": seed, "stream": "numpy", "iterations": 20_000} | VALUES | values
+    return {"task": task, "range": "U[1,2)", "model": model, "operation": operation, "seed": seed, "stream": "numpy", "iterations": 20_000} | VALUES | values
 
 
 def test_a_run_stands_beside_the_authors_of_its_model_operation_and_seed():
     rows = [row("SubsetArithmeticTask", "NAU", "sub", 3), row("SubsetArithmeticTask", "NMU", "mul", 99), row("TenParameterTask", "NMU", np.nan, 0)]
     rows.append(row("SingleModuleTask", "NMU", "mul", 0))  # of the other paper
+    rows.append(row("SubsetArithmeticTask", "NMU", "mul", 1, range="U[0.1,0.2)"))  # of Figure 3
     found = comparison.beside_published(pd.DataFrame(rows))
     assert list(found["table"]) == ["Table 1", "Table 6", "Table 6"] and list(found["operation"]) == ["mul", "sub", "mul"]
     theirs = published.load("nau_nmu_runs").query("model == 'NAU' and operation == 'sub' and seed == 3").iloc[0]
