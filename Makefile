@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 PORT ?= 8000
-JOBS ?= 3
+JOBS ?= 2
 MINUTES ?= 10
 
 BIN := .venv/bin

@@ -77,8 +77,9 @@ def folder():
 
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["empty", "with rows"])
-def test_a_read_only_folder_is_noticed_before_training_and_still_read(folder, trained, recorded, monkeypatch):
+def test_a_read_only_folder_is_noticed_before_training_and_still_read(folder, tmp_path, trained, recorded, monkeypatch):
     monkeypatch.setattr(memoised, "PUBLISHED", folder / "published")  # root's checkout may lie where others cannot look
+    ask(tmp_path, runs(1))  # as may its packages: what is imported late is imported now
     known = ask(folder, runs(1)) if recorded else None
     before, already = contents(folder), len(trained)
     with read_only(folder):
