@@ -36,13 +36,13 @@ help:
 
 setup: $(READY)
 
-$(READY): requirements.txt pyproject.toml
+$(READY): requirements.txt pyproject.toml book/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "nalm needs Python 3.11 or newer, and $(PYTHON) is not: choose one with 'make PYTHON=/path/to/python3.11 …'." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { \
 	  echo "$(PYTHON) cannot make virtual environments: install its venv module (Debian: python3-venv)." >&2; exit 1; }
 	@echo 'Installing what is needed into .venv; the first time this takes some minutes.'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e . -e book
 	@touch $@
 
 book: $(READY)
@@ -63,25 +63,25 @@ rerun: $(READY)
 	@echo 'The chapter with these parameters: _build/rerun/$(CHAPTER)'
 
 verify: $(READY)
-	$(BIN)/python -m nalm.records.verify $(if $(ROWS),--rows $(ROWS)) $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(if $(STALE),--stale) $(if $(CONFIRM),--confirm) $(ARGS)
+	$(BIN)/python -m companion.verification.__main__ $(if $(ROWS),--rows $(ROWS)) $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(if $(STALE),--stale) $(if $(CONFIRM),--confirm) $(ARGS)
 
 compare-code: $(READY)
 	@test -n '$(AGAINST)' || { echo 'Say with which code: make compare-code AGAINST=COMMIT.' >&2; exit 1; }
-	$(BIN)/python -m nalm.records.sidebyside '$(AGAINST)' $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(ARGS)
+	$(BIN)/python -m companion.verification.sidebyside '$(AGAINST)' $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(ARGS)
 
 replay: $(READY)
 	@test -n '$(EXPERIMENT)' || { echo 'Say which experiment: make replay EXPERIMENT=division/no-redundancy.' >&2; exit 1; }
-	$(BIN)/python -m nalm.papers.replay '$(EXPERIMENT)' $(ARGS)
+	$(BIN)/python -m companion.replay '$(EXPERIMENT)' $(ARGS)
 
 take-rows: $(READY)
 	@test -n '$(FROM)' || { echo 'Say from which folder of results: make take-rows FROM=../elsewhere/book/results.' >&2; exit 1; }
-	$(BIN)/python -m nalm.records.take '$(FROM)' $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(ARGS)
+	$(BIN)/python -m companion.verification.take '$(FROM)' $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(ARGS)
 
 scoreboard: $(READY)
-	$(BIN)/python -m nalm.scoreboard
+	$(BIN)/python -m companion.scoreboard
 
 bench: $(READY)
-	$(BIN)/python -m nalm.benchmark $(ARGS)
+	$(BIN)/python -m companion.benchmark $(ARGS)
 
 soak: $(READY)
 	$(BIN)/python tests/soak.py $(MINUTES)

@@ -1,45 +1,10 @@
-"""nalm: neural arithmetic units, the tasks of three papers about them, and an engine that trains thousands of runs at once.
+"""nalm: neural arithmetic units in PyTorch, and an engine that trains thousands of runs at once.
 
-The units are here for use in any network: ``from nalm import NMU``. Everything else is one room further:
-:mod:`nalm.tasks`, :mod:`nalm.models`, :mod:`nalm.training`, :mod:`nalm.dynamics`, :mod:`nalm.records`, :mod:`nalm.measures`, :mod:`nalm.figures`, :mod:`nalm.published`.
+The units are here for use in any network: ``from nalm import NMU``. Everything else is one room further: :mod:`nalm.tasks`, :mod:`nalm.models`,
+:mod:`nalm.training`, :mod:`nalm.records`.
 """
 
-from nalm.units import (
-    INALU,
-    NAC,
-    NALU,
-    NAU,
-    NMRU,
-    NMU,
-    NPU,
-    NRU,
-    Dense,
-    GatedNAUNMU,
-    Linear,
-    NACMul,
-    NaiveNPU,
-    RealNPU,
-    ReLU,
-    ReLU6,
-)
+from nalm.units import *  # noqa: F403
+from nalm.units import __all__ as __all__
 
-__version__ = "0.1.0"
-
-__all__ = [
-    "Dense",
-    "GatedNAUNMU",
-    "INALU",
-    "Linear",
-    "NAC",
-    "NACMul",
-    "NALU",
-    "NAU",
-    "NMRU",
-    "NMU",
-    "NPU",
-    "NRU",
-    "NaiveNPU",
-    "ReLU",
-    "ReLU6",
-    "RealNPU",
-]
+__version__ = "0.2.0"

@@ -6,38 +6,14 @@ changed afterwards, compares by content and has one canonical JSON form. What is
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Iterable
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
-__all__ = ["Value", "choose", "nearest"]
+from nalm.units.checks import nearest
 
-
-def nearest(name: object, allowed: Iterable[str]) -> str:
-    """The end of an error sentence: the nearest allowed name, if there is one, and all that are allowed.
-
-    >>> nearest("NRUU", ["NRU", "NMU"])
-    "did you mean 'NRU'? Allowed: 'NRU', 'NMU'."
-    """
-    by_text = {str(a): a for a in allowed}
-    guesses = difflib.get_close_matches(str(name), by_text, n=1, cutoff=0.5)
-    listed = ", ".join(repr(a) for a in by_text.values())
-    return f"did you mean {by_text[guesses[0]]!r}? Allowed: {listed}." if guesses else f"allowed: {listed}."
-
-
-def choose(what: str, name: object, allowed: Iterable[str]) -> str:
-    """``name`` itself if it is allowed, else a ``ValueError`` of one sentence.
-
-    >>> choose("unit", "NRU", ["NRU", "NMU"])
-    'NRU'
-    """
-    allowed = list(allowed)
-    if name not in allowed:
-        raise ValueError(f"Unknown {what} {name!r}: {nearest(name, allowed)}")
-    return str(name)
+__all__ = ["Value"]
 
 
 class _OneSentence(type(BaseModel)):

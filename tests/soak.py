@@ -21,7 +21,7 @@ from pathlib import Path
 import pandas as pd
 
 from nalm.models import Stack
-from nalm.papers.npu import fsir_arm
+from companion.npu.settings import fsir_arm
 from nalm.records import Store, run_all, workers
 from nalm.tasks import FractionalSIRTask, SingleModuleTask
 from nalm.training import Adam, Discretisation, Recipe, Run

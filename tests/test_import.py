@@ -11,7 +11,7 @@ heavy = lambda: [name for name in ("pandas", "scipy", "matplotlib", "statsmodels
 start = time.perf_counter()
 import nalm
 seconds, with_nalm = time.perf_counter() - start, heavy()
-import nalm.measures
+import companion.measures
 print(json.dumps({"seconds": seconds, "nalm": with_nalm, "measures": heavy()}))
 """
 

@@ -31,8 +31,8 @@ MODULES = [
     *["IPython.core.pylabtools", "ipykernel.ipkernel", "ipykernel.kernelapp", "myst_nb"],
     *["matplotlib.pyplot", "numpy", "pandas", "scipy.integrate", "scipy.optimize", "scipy.stats", "sympy"],
     *["torch._dynamo", "torch._inductor.compile_fx", "torch.func"],
-    *["nalm.benchmark", "nalm.discovery", "nalm.dynamics", "nalm.experiments", "nalm.figures", "nalm.golden", "nalm.papers", "nalm.parameters"],
-    *["nalm.published", "nalm.records", "nalm.scoreboard", "nalm.tables", "nalm.tasks", "nalm.training"],
+    *["companion.benchmark", "companion.discovery", "nalm.training.ode", "companion.arms", "companion.figures", "companion.division.golden", "companion.division.settings", "companion.parameters"],
+    *["companion.published", "nalm.records", "companion.scoreboard", "companion.tables", "nalm.tasks", "nalm.training"],
 ]
 """What chapters import, and what trains their runs."""
 

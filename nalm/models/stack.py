@@ -10,7 +10,8 @@ from pydantic import PositiveInt, model_validator
 from torch import nn
 
 from nalm.units import UNITS, Unit
-from nalm.values import Value, choose, nearest
+from nalm.units.checks import choose, nearest
+from nalm.values import Value
 
 __all__ = ["Layer", "Stack"]
 

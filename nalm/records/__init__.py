@@ -3,7 +3,6 @@
 from nalm.records.cluster import check_scheduler
 from nalm.records.code import freshness
 from nalm.records.comparison import Tolerances
-from nalm.records.confirmation import Confirmation, confirm
 from nalm.records.cost import Cost, cost
 from nalm.records.folders import LOCAL, PUBLISHED, results_folder
 from nalm.records.memoised import run_all
@@ -15,13 +14,11 @@ __all__ = [
     "LOCAL",
     "PUBLISHED",
     "CheckedRow",
-    "Confirmation",
     "Cost",
     "Store",
     "Tolerances",
     "Verification",
     "check_scheduler",
-    "confirm",
     "cost",
     "experiments",
     "freshness",

@@ -6,7 +6,7 @@ changes no number: where a definition stands, checkpoints, progress, error messa
 
 A change of code that changes no result makes rows older than it all the same. :func:`nalm.records.confirm` retrains a sample of them, and where it
 comes out the same to the last digit, the others count as confirmed whose configurations take the same way through the code (``way``).
-:func:`~nalm.records.sidebyside.compare_code` runs old and new code side by side instead, on every structure that rows have.
+:func:`~companion.verification.sidebyside.compare_code` runs old and new code side by side instead, on every structure that rows have.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nalm.models import DigitSequence
 from nalm.records.definitions import Definitions, Place
 from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
-from nalm.records.trainers import trainer_of
+from nalm.training.trainers import trainer_of
 from nalm.training import Run
 from nalm.values import Value
 
@@ -41,7 +41,9 @@ NO_NUMBER = (
     "nalm.training.compiler.is_compiled",  # whether it is, each batch of rows says
     "nalm.training.worth",  # the same
     "nalm.units.UNITS",  # the units of a run are entrances themselves
-    "nalm.values.choose",  # refuses
+    "nalm.units.checks.choose",  # refuses
+    "nalm.units.checks.nearest",
+    "nalm.values.choose",  # where they stood before: older sources are hashed alike
     "nalm.values.nearest",
 )
 """Modules and definitions that cannot change what is trained, and what they refer to."""
@@ -87,7 +89,7 @@ def entrances(run: Run) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
     with torch.device("meta"):  # only to see which classes there are; nothing is drawn or allocated
         parts = {type(part) for part in run.model.build(run.task.in_features).modules()}
     classes = {*parts, *(type(value) for value in _values(run)), trainer_of(run)}
-    functions = {("nalm.records.row", "row_of")} | ({("nalm.records.lows", "record_lows")} if isinstance(run.model, DigitSequence) else set())
+    functions = {("nalm.records.row", "row_of")} | ({("nalm.records.row", "record_lows")} if isinstance(run.model, DigitSequence) else set())
     own = {(one.__module__, one.__qualname__) for one in classes if one.__module__ in LOADED}
     return frozenset(own | functions), frozenset({"train", *_strings(run.full_configuration)})
 

@@ -90,14 +90,14 @@ class Definitions:
             roots: where the code is entered.
             words: names of methods by which it is entered, and keys of entries that are asked for.
         """
-        roots = sorted(set(roots))
+        roots = set(roots)
         used = self.used(roots, words)
         colours, kinds = {place: _digest(syntax) for place, (syntax, _) in used.items()}, 0
         # Definitions may refer to each other in circles, so references are resolved round by round, until no two more can be told apart.
         while len(set(colours.values())) > kinds:
             kinds = len(set(colours.values()))
             colours = {place: _digest([colours[place], [colours[other] for other in refers]]) for place, (_, refers) in used.items()}
-        return _digest([[colours[place] for place in roots], sorted(set(colours.values()))])[:16]
+        return _digest([sorted(colours[place] for place in roots), sorted(set(colours.values()))])[:16]
 
     def used(self, roots: Iterable[Place], words: Collection[str] = ()) -> dict[Place, tuple[Any, list[Place]]]:
         """Every place that the roots depend on, with its syntax and the places it refers to."""

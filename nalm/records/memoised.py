@@ -16,7 +16,7 @@ from nalm.records.bar import TrainingBar
 from nalm.records.cluster import dask_team
 from nalm.records.folders import PUBLISHED, results_folder
 from nalm.records.store import Store
-from nalm.records.whole_row import whole_row_of
+from nalm.records.row import whole_row_of
 from nalm.records.workers import Team, checkpoint_of, cores, train_ensembles
 from nalm.training import Log, Run, check_device
 

@@ -132,7 +132,7 @@ class Store:
         return sorted(batch for batch, digest in found.items() if batches.get(batch, {}).get("digest", digest) != digest)
 
     def note(self, kind: str, note: dict[str, Any]) -> None:
-        """Add to the sidecar's ``"confirmations"`` (:func:`nalm.records.confirm`) or ``"comparisons"`` (:func:`~nalm.records.sidebyside.compare_code`)."""
+        """Add to the sidecar's ``"confirmations"`` (:func:`nalm.records.confirm`) or ``"comparisons"`` (:func:`~companion.verification.sidebyside.compare_code`)."""
         with self._locked():
             self.read()  # a sidecar that was lost is not to be replaced by one that lacks what it said
             sidecar = self.sidecar()

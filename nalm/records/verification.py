@@ -21,10 +21,10 @@ from nalm.records.code import OLDER, freshness_of
 from nalm.records.comparison import RESULTS, Tolerances, differences, is_further_result, twins
 from nalm.records.folders import LOCAL, PUBLISHED
 from nalm.records.store import Store
-from nalm.records.whole_row import whole_row_of
+from nalm.records.row import whole_row_of
 from nalm.records.workers import train_ensembles
 from nalm.training import Run, check_device
-from nalm.values import choose
+from nalm.units.checks import choose
 
 __all__ = ["RECEIPTS", "CheckedRow", "Verification", "experiments", "rebuilt", "results_of", "verify_rows"]
 

@@ -25,10 +25,10 @@ from typing import Any
 import torch
 
 from nalm.models import NODE
-from nalm.records.checkpoints import SealedCheckpoint
+from nalm.training.checkpoint import SealedCheckpoint
 from nalm.records.code import code, code_on_disk
 from nalm.records.provenance import provenance
-from nalm.records.trainers import trainer_of
+from nalm.training.trainers import trainer_of
 from nalm.training import Log, Run, worth_compiling
 
 __all__ = ["News", "Team", "Trained", "checkpoint_of", "cores", "train_ensembles"]

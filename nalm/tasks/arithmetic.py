@@ -14,7 +14,7 @@ from torch import Tensor
 from nalm.tasks.operations import OPERATIONS
 from nalm.tasks.ranges import Range, TrainingRange
 from nalm.tasks.task import EvaluationSet, Task, Tensors, as_float32
-from nalm.values import choose
+from nalm.units.checks import choose
 
 __all__ = ["OperandTask", "VALIDATION_SEED", "TEST_SEED", "EVALUATION_EXAMPLES"]
 

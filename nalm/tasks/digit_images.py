@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from nalm.tasks.mnist import DamagedMNIST, read_mnist
-from nalm.values import choose
+from nalm.units.checks import choose
 
 __all__ = ["MNIST_VARIABLE", "REPOSITORY", "SOURCES", "DigitImages", "digit_images"]
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nalm.tasks.digit_images import SOURCES, digit_images
 from nalm.tasks.task import EvaluationSet, Task, Tensors
-from nalm.values import choose
+from nalm.units.checks import choose
 
 __all__ = ["DigitSequenceTask"]
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from nalm.tasks.arithmetic import OperandTask
 from nalm.tasks.ranges import Range, Uniform, UniformUnion
-from nalm.values import choose
+from nalm.units.checks import choose
 
 __all__ = ["SingleModuleTask", "UNIFORM_RANGES", "uniform_range"]
 

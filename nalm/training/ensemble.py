@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map
 
-from nalm.models import sparsity_error
+from nalm.units import sparsity_error
 from nalm.training.checkpoint import Checkpoint
 from nalm.training.compiler import Compiled, Eager, is_compiled
 from nalm.training.evaluation import Evaluation

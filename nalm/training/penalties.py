@@ -13,7 +13,7 @@ import torch
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 from torch import Tensor, nn
 
-from nalm.models import penalty
+from nalm.units import penalty
 from nalm.values import Value
 
 __all__ = ["ActivationPenalty", "Discretisation", "L1", "Norms", "Penalty"]

@@ -9,7 +9,8 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from nalm.training.losses import LOSSES
 from nalm.training.optimisers import LBFGS, Optimiser
 from nalm.training.penalties import Penalty
-from nalm.values import Value, choose
+from nalm.units.checks import choose
+from nalm.values import Value
 
 __all__ = ["Recipe"]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import grad
 
-from nalm.models import project_
+from nalm.units import project_
 from nalm.training.losses import LOSSES
 from nalm.training.numpy_stream import NumPyStream
 from nalm.training.penalties import ActivationPenalty

@@ -7,53 +7,9 @@ from nalm.units.nau import NAU, NMU, GatedNAUNMU
 from nalm.units.npu import NPU, NaiveNPU, RealNPU
 from nalm.units.nru import NMRU, NRU
 from nalm.units.unit import Unit
-from nalm.values import choose
-
-UNITS: dict[str, type[Unit]] = {
-    unit.__name__: unit
-    for unit in (
-        NAC,
-        NACMul,
-        NALU,
-        INALU,
-        NAU,
-        NMU,
-        GatedNAUNMU,
-        NaiveNPU,
-        NPU,
-        RealNPU,
-        NRU,
-        NMRU,
-        Linear,
-        ReLU,
-        ReLU6,
-        Dense,
-    )
-}
-"""All units by the name of their class."""
-
-
-def unit_class(name: str) -> type[Unit]:
-    """The unit of this name.
-
-    Args:
-        name: a key of ``UNITS``.
-
-    Returns:
-        The class.
-
-    Raises:
-        ValueError: if there is no such unit; the sentence gives the nearest name.
-
-    Example:
-        >>> unit_class("NMU")(2, 1)
-        NMU(in_features=2, out_features=1)
-    """
-    return UNITS[choose("unit", name, UNITS)]
-
+from nalm.units.whole import outermost_units, penalty, project_, sparsity_error
 
 __all__ = [
-    "UNITS",
     "Dense",
     "GatedNAUNMU",
     "INALU",
@@ -70,6 +26,15 @@ __all__ = [
     "ReLU",
     "ReLU6",
     "RealNPU",
+    "UNITS",
     "Unit",
-    "unit_class",
+    "outermost_units",
+    "penalty",
+    "project_",
+    "sparsity_error",
 ]
+
+_UNITS = (NAC, NACMul, NALU, INALU, NAU, NMU, GatedNAUNMU, NaiveNPU, NPU, RealNPU, NRU, NMRU, Linear, ReLU, ReLU6, Dense)
+
+UNITS: dict[str, type[Unit]] = {unit.__name__: unit for unit in _UNITS}
+"""All units by the name of their class."""

@@ -1,9 +1,32 @@
 """Checks of constructor arguments: each raises one sentence that says what was wrong and what is allowed."""
 
+import difflib
 from collections.abc import Iterable
 from typing import Any
 
-from nalm.values import nearest
+
+def nearest(name: object, allowed: Iterable[str]) -> str:
+    """The end of an error sentence: the nearest allowed name, if there is one, and all that are allowed.
+
+    >>> nearest("NRUU", ["NRU", "NMU"])
+    "did you mean 'NRU'? Allowed: 'NRU', 'NMU'."
+    """
+    by_text = {str(a): a for a in allowed}
+    guesses = difflib.get_close_matches(str(name), by_text, n=1, cutoff=0.5)
+    listed = ", ".join(repr(a) for a in by_text.values())
+    return f"did you mean {by_text[guesses[0]]!r}? Allowed: {listed}." if guesses else f"allowed: {listed}."
+
+
+def choose(what: str, name: object, allowed: Iterable[str]) -> str:
+    """``name`` itself if it is allowed, else a ``ValueError`` of one sentence.
+
+    >>> choose("unit", "NRU", ["NRU", "NMU"])
+    'NRU'
+    """
+    allowed = list(allowed)
+    if name not in allowed:
+        raise ValueError(f"Unknown {what} {name!r}: {nearest(name, allowed)}")
+    return str(name)
 
 
 def positive_int(name: str, value: Any) -> int:

@@ -60,7 +60,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
     """For all chapters that run with other parameters: most of their time would go into starting a kernel each and importing the library again."""
     manager, client = start_new_kernel(startup_timeout=120, kernel_name="python3", cwd=str(tmp_path_factory.mktemp("kernel")))
     # Each chapter forgets the names of the one before, and Python then looks through everything for what is left: not through what is imported.
-    client.execute("import gc, matplotlib.pyplot, sympy, nalm.figures, nalm.records, nalm.scoreboard; gc.freeze()", reply=True, timeout=120)
+    client.execute("import gc, matplotlib.pyplot, sympy, companion.figures, nalm.records, companion.scoreboard; gc.freeze()", reply=True, timeout=120)
     client.stop_channels()
     yield manager
     manager.shutdown_kernel()

@@ -6,7 +6,7 @@ It records no rows, so it is none of the experiments of test_reruns.py.
 from collections.abc import Callable
 from pathlib import Path
 
-from nalm.benchmark import MEASURES, SCALING, Measurement
+from companion.benchmark import MEASURES, SCALING, Measurement
 
 CHAPTER = Path(__file__).parents[2] / "book" / "beyond" / "how-fast.ipynb"
 

@@ -10,7 +10,7 @@ from nalm.models import DigitSequence, Layer, Stack
 from nalm.records import PUBLISHED, Store, code, experiments, freshness, run_all
 from nalm.records.definitions import Definitions
 from nalm.records.row import row_of
-from nalm.records.trainers import trainer_of
+from nalm.training.trainers import trainer_of
 from nalm.tasks import DigitSequenceTask, SimpleArithmeticTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask, Uniform
 from nalm.training import SGD, Adam, Discretisation, Recipe, RMSProp, Run
 from nalm.units import UNITS
@@ -70,8 +70,7 @@ def test_docstrings_comments_and_layout_are_no_code(tmp_path, edit):
         ("nalm.units.functional", "def product(factors: Tensor", "def product(factors: Tensor, other: int = 1", OLDER),
         ("nalm.units.functional", "return torch.tanh(weight_tanh)", "return -torch.tanh(weight_tanh)", FRESH),  # of another unit
         ("nalm.units.nau", "distance_to_binary(self.weight)", "-distance_to_binary(self.weight)", FRESH),  # these runs have no penalty
-        ("nalm.measures", "errors < np", "errors <= np", OLDER),  # first_solved
-        ("nalm.measures", "def success_rate(", "def rate_of_success(", FRESH),
+        ("nalm.records.row", "errors < np", "errors <= np", OLDER),  # first_solved
         ("nalm.tasks.operations", "operator.mul", "operator.add", OLDER),
         ("nalm.tasks.operations", "a**0.5", "a**0.25", FRESH),  # another entry of the same dict
         ("nalm.training.losses", "target).square()", "target).abs()", OLDER),
@@ -80,12 +79,11 @@ def test_docstrings_comments_and_layout_are_no_code(tmp_path, edit):
         ("nalm.training.optimisers", "(square.sqrt() + self.eps), square", "(square.sqrt() - self.eps), square", FRESH),  # RMSProp
         ("nalm.tasks.simple_arithmetic", "return ", "return 0 or ", FRESH),
         ("nalm.units.npu", "return ", "return 0 or ", FRESH),
-        ("nalm.networks", "return ", "return 0 or ", FRESH),
-        ("nalm.sequences.ensemble", "return ", "return 0 or ", FRESH),
+        ("nalm.models.digit_sequence", "return ", "return 0 or ", FRESH),
+        ("nalm.training.sequences", "return ", "return 0 or ", FRESH),
         ("nalm.models.stack", "return UNITS", "return 0 or UNITS", OLDER),
         ("nalm.models.stack", "self.draws)", "self.draws + 1)", OLDER),
         ("nalm.models.digit_sequence", "return ", "return 0 or ", FRESH),
-        ("nalm.figures.styles", "return ", "return 0 or ", FRESH),
         ("nalm.training.ensemble", "raise ValueError(", "raise TypeError(", FRESH),
         ("nalm.training.graphed", "return ", "return 0 or ", FRESH),
     ],

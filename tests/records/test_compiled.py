@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from nalm.models import Stack
-from nalm.papers.digits import digit_arms, digit_task
+from companion.nau_nmu.digit_runs import digit_arms, digit_task
 from nalm.records import Store, memoised, run_all, workers
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run, compiler, worth

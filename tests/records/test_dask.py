@@ -18,7 +18,7 @@ import warm
 from distributed import Client
 
 from nalm.models import Stack
-from nalm.parameters import check
+from companion.parameters import check
 from nalm.records import Store, cluster, memoised, run_all, workers
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from nalm.models import GatedStack, Stack
-from nalm.papers import digits
+from companion.nau_nmu import digit_runs as digits
 from nalm.records import Store, run_all, verify_rows
-from nalm.records import verification, verify
+from nalm.records import verification
+from companion.verification import __main__ as verify
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import stats
 
-from nalm.papers import division
+from companion.division import settings as division
 from nalm.tasks import Benford, Halves, TruncatedNormal, Uniform
 from nalm.training.streams import uniforms
 

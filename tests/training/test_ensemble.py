@@ -5,7 +5,9 @@ import pytest
 import torch
 from torch._inductor import config as inductor
 
-from nalm.models import Layer, Stack, penalty, project_
+from nalm.models import Layer, Stack
+
+from nalm.units import penalty, project_
 from nalm.tasks import SimpleArithmeticTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask
 from nalm.training import L1, SGD, Adam, Discretisation, Ensemble, Recipe, RMSProp, Run
 from nalm.training.streams import uniforms

@@ -6,11 +6,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from nalm.dynamics.ensemble import NODEEnsemble
-from nalm.experiments import runs_of
+from nalm.training.ode.ensemble import NODEEnsemble
+from companion.arms import runs_of
 from nalm.models import DigitSequence, Layer, Stack
-from nalm.papers import division, nau_nmu, npu
-from nalm.records.trainers import trainer_of
+from companion.division import settings as division
+from companion.nau_nmu import settings as nau_nmu
+from companion.npu import settings as npu
+from nalm.training.trainers import trainer_of
 from nalm.tasks import DigitSequenceTask, FractionalSIRTask, LargeScaleTask, SingleModuleTask, SubsetArithmeticTask
 from nalm.training import L1, Adam, Checkpoint, Discretisation, Ensemble, GraphedEnsemble, Recipe, Run, graphed
 

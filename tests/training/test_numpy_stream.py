@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from nalm.models import Stack
-from nalm.papers import division
+from companion.division import settings as division
 from nalm.tasks import LargeScaleTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask, Uniform, UniformUnion
 from nalm.training import Adam, Ensemble, Recipe, Run
 from nalm.training.numpy_stream import BLOCK, NumPyStream

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nalm.benchmark import division_runs, subset_runs
+from companion.benchmark import division_runs, subset_runs
 from nalm.training import worth_compiling
 
 

@@ -1,0 +1,8 @@
+"""From trained neural differential equations to the equations that they hide."""
+
+from companion.discovery.recorded import discover_all
+from companion.discovery.refit import refit
+from companion.discovery.search import Discovery, discover
+from companion.discovery.system import PowerSystem
+
+__all__ = ["Discovery", "PowerSystem", "discover", "discover_all", "refit"]

@@ -1,0 +1,181 @@
+"""How often other seeds would show what *Neural Division Modules* says and our seeds do not.
+
+A statement about 25 seeds may hold for these and not for the next. Each is written here as a function of samples of seeds, so that it can be asked of
+ten thousand of them; it is the same statement as the one that the scoreboard judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from companion import published
+from nalm.records import recorded_runs
+from companion.division.judges import MODIFIED, NEGATIVE, SMALL, UNITS
+from nalm.tasks import UNIFORM_RANGES
+from nalm.training import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["STATEMENTS", "Sample", "Statement", "further_runs", "shares"]
+
+UNIFORM = tuple(UNIFORM_RANGES)
+LARGE = ("U[-100,100)", "U[-50,50)")
+TICK = 0.75
+"""Success rate above which Table 3 has a tick."""
+
+
+class Sample:
+    """Samples of seeds, of which each configuration has one run.
+
+    Args:
+        rows: with the columns ``model``, ``range``, ``seed``, ``success`` and ``solved_at``; all seeds of each configuration.
+        drawn: (samples, seeds) positions of seeds; ``None``: one sample, of each seed once.
+    """
+
+    def __init__(self, rows: pd.DataFrame, drawn: np.ndarray | None = None) -> None:
+        table = rows.pivot(index=["model", "range"], columns="seed", values=["success", "solved_at"]).astype(float)
+        if table["success"].isna().any(axis=None):
+            raise ValueError("A configuration lacks some of the seeds that others have.")
+        self._success, self._solved_at = table["success"], table["solved_at"].where(table["success"] == 1)
+        self.drawn = np.arange(self._success.shape[1])[None] if drawn is None else drawn
+
+    def rate(self, model: str, *ranges: str) -> np.ndarray:
+        """(samples,) success rates, over all of these ranges."""
+        return np.mean([self._success.loc[(model, one)].to_numpy()[self.drawn].mean(1) for one in ranges], axis=0)
+
+    def solved_at(self, model: str, place: str) -> np.ndarray:
+        """(samples,) means over the solved runs, NaN where there is none."""
+        values = np.ma.masked_invalid(self._solved_at.loc[(model, place)].to_numpy()[self.drawn])
+        return values.mean(1).filled(np.nan)
+
+
+def _discretising_loses_once(sample: Sample) -> np.ndarray:
+    lost = [sample.rate("discretise both", place) < sample.rate("clip both", place) for place in UNIFORM]
+    return (np.array(lost) == np.array([[place == "U[10,20)"] for place in UNIFORM])).all(0)
+
+
+def _smaller_is_later(sample: Sample) -> np.ndarray:
+    """Of the units that solve two ranges or more, most take longer on the smallest of these than on the largest."""
+    later, judged = 0, 0
+    for unit in UNITS:
+        means = np.array([sample.solved_at(unit, place) for place in SMALL])
+        known = ~np.isnan(means)
+        first, last = known.argmax(0), len(SMALL) - 1 - known[::-1].argmax(0)
+        each = np.arange(means.shape[1])
+        several = known.sum(0) > 1
+        later = later + (several & (means[first, each] > means[last, each]))
+        judged = judged + several
+    return 2 * later > judged
+
+
+def _pcc_is_fastest(sample: Sample) -> np.ndarray:
+    fastest = True
+    for place in UNIFORM:
+        mse, pcc, mape = (np.nan_to_num(sample.solved_at(name, place), nan=np.inf) for name in (MODIFIED, f"{MODIFIED}, PCC", f"{MODIFIED}, MAPE"))
+        fastest = fastest & (pcc < mse) & (pcc <= mape)
+    return fastest
+
+
+def _first_is_hardest(sample: Sample) -> np.ndarray:
+    return np.array([sample.rate("NMRU", place) for place in UNIFORM]).argmin(0) == UNIFORM.index("U[-20,-10)")
+
+
+def _tick(model: str, setting: str, ranges: Sequence[str]) -> Callable[[Sample], np.ndarray]:
+    table = published.load("division_values").query("item == 'Table 3' and model == @model and setting == @setting")
+    printed = float(table["value"].item()) == 1
+    return lambda sample: (sample.rate(model, *ranges) > TICK) == printed
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What the paper says of 25 seeds.
+
+    Args:
+        item: the figure or table.
+        what: the statement, as on the scoreboard.
+        runs: experiment -> models whose runs it is about: divisions on these ``ranges`` with so many ``inputs``.
+        holds: for which samples.
+    """
+
+    item: str
+    what: str
+    runs: dict[str, tuple[str, ...]]
+    ranges: tuple[str, ...]
+    inputs: int
+    holds: Callable[[Sample], np.ndarray]
+
+
+STATEMENTS = [
+    Statement(
+        "Figure 2",
+        "discretising loses on U[10,20) and nowhere else",
+        {"division/robust-real-npu": ("clip both", "discretise both")},
+        UNIFORM,
+        2,
+        _discretising_loses_once,
+    ),
+    Statement("Figure 13", "smaller ranges are solved later", {"division/small-numbers": tuple(UNITS)}, tuple(SMALL), 2, _smaller_is_later),
+    Statement(
+        "Figure 21",
+        "PCC is the fastest on all ranges",
+        {"division/redundancy": (MODIFIED,), "division/losses": (f"{MODIFIED}, PCC", f"{MODIFIED}, MAPE")},
+        UNIFORM,
+        10,
+        _pcc_is_fastest,
+    ),
+    Statement("Figure 23", "U[-20,-10) is the hardest range with MSE", {"division/redundancy": ("NMRU",)}, UNIFORM, 10, _first_is_hardest),
+    Statement(
+        "Table 3",
+        "NMRU: Negative, Uniform, redundancy yes",
+        {"division/redundancy": ("NMRU",)},
+        tuple(NEGATIVE),
+        10,
+        _tick("NMRU", "redundancy=yes; Negative; Uniform", NEGATIVE),
+    ),
+    Statement(
+        "Table 3",
+        "Real NPU (modified): Large magnitude, Uniform, redundancy no",
+        {"division/distributions": (MODIFIED,)},
+        LARGE,
+        2,
+        _tick(MODIFIED, "redundancy=no; Large magnitude; Uniform", LARGE),
+    ),
+]
+"""The statements of the paper that our 25 seeds do not show and that have no other explanation."""
+
+
+def further_runs(seeds: int, first: int = 25, statements: Sequence[Statement] = STATEMENTS) -> list[Run]:
+    """The runs that the statements are about, with ``seeds`` further seeds from ``first`` on; labelled ``model`` and ``range``.
+
+    >>> statement = STATEMENTS[3]
+    >>> runs = further_runs(seeds=2, statements=[statement])
+    >>> statement.what, len(runs), {run.seed for run in runs}
+    ('U[-20,-10) is the hardest range with MSE', 18, {25, 26})
+    """
+    found = {}
+    for one in statements:
+        for experiment, models in one.runs.items():
+            for run in recorded_runs(experiment, labels=("model", "range"), seed=0):
+                task, labels = run.task, run.labels
+                asked = labels["model"] in models and labels["range"] in one.ranges
+                if asked and (task.operation, task.inputs) == ("div", one.inputs):
+                    found |= {again.key: again for again in (run.but(seed=seed) for seed in range(first, first + seeds))}
+    return list(found.values())
+
+
+def shares(rows: pd.DataFrame, size: int = 25, samples: int = 10_000, statements: Sequence[Statement] = STATEMENTS) -> pd.DataFrame:
+    """For each statement, whether it ``holds`` for all seeds of the rows together, and the ``share`` of samples of ``size`` seeds for which it does.
+
+    Samples are drawn from the seeds with replacement, the same for all configurations, as the runs of a seed have the same batches.
+    """
+    import pandas as pd
+
+    every = Sample(rows)
+    drawn = np.random.default_rng(0).integers(every.drawn.shape[1], size=(samples, size))
+    lines = [(one.item, one.what, bool(one.holds(every)[0]), float(one.holds(Sample(rows, drawn)).mean())) for one in statements]
+    return pd.DataFrame(lines, columns=["item", "what", "holds", "share"])

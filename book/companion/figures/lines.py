@@ -1,0 +1,85 @@
+"""Lines over iterations, times and other numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Mapping, Sequence
+
+import matplotlib
+import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+from companion.figures.styles import WIDTH, Figure, axis_name, legend_columns, legend_entry, require, style, styles_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["courses", "curves"]
+
+
+def curves(
+    logs: pd.DataFrame,
+    x: str = "iteration",
+    y: str = "test_mse",
+    hue: str = "model",
+    run: str = "seed",
+    threshold: float | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+) -> Figure:
+    """Learning curves: a thin line per run, a thick one for the median of each model, on a logarithmic axis."""
+    for name in (x, y, hue, run):
+        require(name, logs.columns, "column of the logs")
+    styles = styles_of([str(model) for model in dict.fromkeys(logs[hue])])
+    with style():
+        figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
+        axis = figure.subplots()
+        for model, part in logs.groupby(hue, sort=False):
+            colour, marker = styles[str(model)]
+            for _, single in part.groupby(run, sort=False):
+                axis.plot(single[x], single[y], color=colour, linewidth=0.7, alpha=0.35)
+            middle = part.groupby(x)[y].median()
+            every = max(1, len(middle) // 8)
+            axis.plot(middle.index, middle, color=colour, marker=marker, markevery=every, markersize=5, linewidth=2)
+        axis.set_yscale("log")
+        if threshold is not None:
+            axis.axhline(threshold, color="#1A1A1A", linestyle="--", linewidth=1)
+            axis.annotate("threshold", (1, threshold), xycoords=("axes fraction", "data"), ha="right", va="bottom",
+                          fontsize=9)  # fmt: skip
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        axis.set(xlabel=xlabel or axis_name(x), ylabel=ylabel or axis_name(y))
+        handles = [legend_entry(model, line=True, styled=styled) for model, styled in styles.items()]
+        figure.legend(handles=handles, loc="outside upper center", ncols=legend_columns(handles))
+    return figure
+
+
+def courses(
+    lines: Mapping[str, tuple[Sequence[float], np.ndarray]],
+    names: Sequence[str],
+    points: tuple[Sequence[float], np.ndarray] | None = None,
+    xlabel: str = "t",
+) -> Figure:
+    """Solutions of differential equations over time: a panel per entry of the state, a line per solution, the data as points.
+
+    `lines` maps a name to times and states (times, entries); `names` are those of the entries; `points` are times and states too.
+    """
+    with style():
+        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+        axes = figure.subplots(1, len(names), sharex=True, squeeze=False)[0]
+        dashes = ["-", "--", ":", "-."]
+        colours = [entry["color"] for entry in matplotlib.rcParams["axes.prop_cycle"]]
+        for entry, (axis, name) in enumerate(zip(axes, names, strict=True)):
+            if points is not None:
+                axis.plot(points[0], points[1][:, entry], "o", color="#4C4C4C", markersize=3)
+            for number, (times, states) in enumerate(lines.values()):
+                axis.plot(times, states[:, entry], dashes[number % 4], color=colours[number % len(colours)], linewidth=1.6)
+            axis.set(title=name, xlabel=xlabel)
+        handles = [
+            Line2D([], [], linestyle=dashes[number % 4], color=colours[number % len(colours)], linewidth=1.6, label=name)
+            for number, name in enumerate(lines)
+        ]
+        if points is not None:
+            handles.append(Line2D([], [], linestyle="none", marker="o", color="#4C4C4C", markersize=3, label="data"))
+        figure.legend(handles=handles, loc="outside upper center", ncols=legend_columns(handles))
+    return figure

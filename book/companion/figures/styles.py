@@ -1,0 +1,186 @@
+"""What all figures share: colours and markers of units, matplotlib settings, the figure itself, and the parts of legends."""
+
+from __future__ import annotations
+
+import base64
+import io
+from contextlib import AbstractContextManager
+from typing import Iterable, Sequence
+
+import matplotlib
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure as _Figure
+from matplotlib.lines import Line2D
+
+from nalm.units.checks import nearest
+
+__all__ = ["UNIT_STYLES", "WIDTH", "Figure", "axis_name", "legend_columns", "legend_entry", "require", "style", "styles_of", "unit_style",
+           "use_style"]  # fmt: skip
+
+WIDTH = 7.0  # inches
+PIXELS_PER_INCH = 100  # on the page; pictures hold twice as many
+
+# colours keep a contrast of at least 3 to 1 to white, and units that meet in a figure stay apart for colour-blind eyes
+UNIT_STYLES: dict[str, tuple[str, str]] = {
+    "NAC+": ("#3B8EC2", "v"),
+    "NAC+,Rz": ("#1F5F8A", "<"),
+    "NAC•": ("#3B8EC2", "v"),
+    "NAC•,σ": ("#CC6677", "P"),
+    "NAC•,NMU": ("#117733", "X"),
+    "NALU": ("#BB7700", "^"),
+    "NALU (shared)": ("#BB7700", "^"),
+    "NALU (separate)": ("#7A4E00", ">"),
+    "iNALU": ("#6E4400", "<"),
+    "NAU": ("#00808A", "h"),
+    "NMU": ("#332288", "s"),
+    "Gated NAU/NMU": ("#882255", "*"),
+    "NaiveNPU": ("#B266E0", "p"),
+    "NPU": ("#AA3377", "D"),
+    "NPU (no constraints)": ("#AA3377", "D"),
+    "NPU (clip & reg)": ("#B266E0", "d"),
+    "Real NPU": ("#009E73", "o"),
+    "Real NPU (baseline)": ("#009E73", "o"),
+    "Real NPU (modified)": ("#00473A", "X"),
+    "NRU": ("#D55E00", "^"),
+    "NMRU": ("#0072B2", "s"),
+    "Linear": ("#333333", "P"),
+    "ReLU": ("#999933", "d"),
+    "ReLU6": ("#5C5C1F", "D"),
+    "Dense": ("#333333", "P"),
+    "LSTM": ("#000000", "*"),
+    "exact product": ("#4C4C4C", "d"),
+    "exact sum": ("#4C4C4C", "d"),
+}
+_SPELLINGS = {
+    "RealNPU": "Real NPU",
+    "INALU": "iNALU",
+    "NAC": "NAC+",
+    "NACMul": "NAC•",
+    "GatedNAUNMU": "Gated NAU/NMU",
+    "NAC•σ": "NAC•,σ",
+    "NAC•NMU": "NAC•,NMU",
+}
+_SPARE = ["#4C4C4C", "#8A4F9E", "#A65628", "#2F6F4F"]
+_MARKERS = "os^DvPX<>*hpd"
+
+_STYLE = {
+    "figure.dpi": 200,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "savefig.dpi": 200,
+    "axes.facecolor": "white",
+    "axes.edgecolor": "#4C4C4C",
+    "axes.labelcolor": "#1A1A1A",
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E3E3E3",
+    "text.color": "#1A1A1A",
+    "xtick.color": "#1A1A1A",
+    "ytick.color": "#1A1A1A",
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.labelsize": 10,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 10,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+    "svg.hashsalt": "nalm",
+    "axes.prop_cycle": matplotlib.cycler(color=["#0072B2", "#D55E00", "#009E73", "#332288", "#BB7700", "#AA3377"]),
+}
+
+
+class Figure(_Figure):
+    """A matplotlib figure that a notebook shows as a PNG of twice its nominal width, independent of any backend."""
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=2 * PIXELS_PER_INCH, metadata={"Software": None})
+        picture = base64.b64encode(buffer.getvalue()).decode("ascii")
+        width = round(self.get_figwidth() * PIXELS_PER_INCH)
+        return {"image/png": picture, "text/plain": repr(self)}, {"image/png": {"width": width}}
+
+
+def style() -> AbstractContextManager[None]:
+    """The book's matplotlib settings, for a with block."""
+    return matplotlib.rc_context(_STYLE)
+
+
+def use_style() -> None:
+    """Apply the book's matplotlib settings to everything drawn from now on."""
+    matplotlib.rcParams.update(_STYLE)
+
+
+def unit_style(name: str) -> tuple[str, str]:
+    """Colour and marker of a unit or of a variant of one; a name that is not listed gets a fixed spare colour.
+
+    >>> unit_style("RealNPU") == unit_style("Real NPU (baseline)")
+    True
+    """
+    name = _SPELLINGS.get(name, name)
+    if name in UNIT_STYLES:
+        return UNIT_STYLES[name]
+    stem = name.split(" (")[0].split(", ")[0]
+    stem = _SPELLINGS.get(stem, stem)
+    if stem in UNIT_STYLES:
+        return UNIT_STYLES[stem]
+    return _SPARE[sum(name.encode()) % len(_SPARE)], "o"
+
+
+def styles_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of names that meet in a figure: as unit_style, and told apart where they would share a style.
+
+    Variants of a unit get shades of its colour, dark to light, and names that belong to no unit a sequence of colours,
+    both in the order of the names and each with a marker of its own.
+
+    >>> styles_of(["NRU", "NMRU"]) == {name: unit_style(name) for name in ("NRU", "NMRU")}
+    True
+    >>> len(set(styles_of(["NRU", "NRU, lr 1e-1", "no L1", "L1"]).values()))
+    4
+    """
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        stem = _SPELLINGS.get(name, name).split(" (")[0].split(", ")[0]
+        groups.setdefault("/".join(unit_style(name)) if _SPELLINGS.get(stem, stem) in UNIT_STYLES else "", []).append(name)
+    styles = {}
+    for shared, group in groups.items():
+        if shared and len(group) == 1:
+            styles[group[0]] = unit_style(group[0])
+            continue
+        places = np.linspace(0, 1, len(group))
+        if shared:  # from the colour mixed with black to the colour itself, or from a dark colour to the colour mixed with white
+            full = np.array(to_rgb(unit_style(group[0])[0]))
+            dark = full @ (0.2126, 0.7152, 0.0722) < 0.19
+            colours = [to_hex(full + (1 - full) * 0.45 * place if dark else full * (0.35 + 0.65 * place)) for place in places]
+        else:
+            colours = [to_hex(colormaps["viridis"](0.58 * place)) for place in places]
+        styles |= {name: (colour, _MARKERS[n % len(_MARKERS)]) for n, (name, colour) in enumerate(zip(group, colours))}
+    return {name: styles[name] for name in dict.fromkeys(names)}
+
+
+def legend_entry(model: str, line: bool = False, styled: tuple[str, str] | None = None) -> Line2D:
+    """What a legend shows of a model: its marker, and a line if it is drawn as one."""
+    colour, marker = styled or unit_style(model)
+    return Line2D([], [], color=colour, marker=marker, markersize=6, linestyle="-" if line else "none", label=model)
+
+
+def legend_columns(handles: Sequence[Line2D]) -> int:
+    """As many columns as fit above a figure."""
+    longest = max(len(handle.get_label()) for handle in handles)
+    return max(1, min(len(handles), 76 // (longest + 6)))
+
+
+def axis_name(column: str) -> str:
+    """What an axis is called that shows a column of rows."""
+    return column.replace("_", " ").replace("mse", "MSE")
+
+
+def require(name: str, allowed: Iterable[object], what: str) -> None:
+    """Raise a ValueError of one sentence if there is nothing of that name."""
+    names = [str(one) for one in allowed]
+    if name not in names:
+        raise ValueError(f"There is no {what} called {name!r}: {nearest(name, names)}")

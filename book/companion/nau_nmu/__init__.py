@@ -1,0 +1,1 @@
+"""Experiments of *Neural Arithmetic Units* (Madsen & Johansen, 2020)."""

@@ -1,0 +1,192 @@
+"""What *Neural Arithmetic Units* says of sequences of handwritten digits, beside recorded rows: its Figures 4 and 13 to 15.
+
+Whether a run is solved is not known when it is trained: the threshold of a length comes from reference runs, the exact product or sum.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from companion.measures import Interval
+from companion.measures import summarise
+from companion.nau_nmu.digit_runs import ITERATIONS, LENGTHS
+from nalm.records.row import first_below
+from companion.nau_nmu.drawn import beside_drawn, measured
+from companion.rules import Claim, Comparison, Judge
+from companion.tables import text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FIGURES", "JUDGES", "REFERENCE", "as_drawn", "by_length", "figure", "references", "thresholds"]
+
+REFERENCE = {"product": "exact product", "sum": "exact sum"}
+"""Operation -> the model whose reader is all there is to learn."""
+
+FREEDOM = 8
+"""Degrees of freedom of Student's quantile, in the authors' code for any number of reference runs."""
+
+DIGIT_VARIANCE = {"product": 20 / 3, "sum": 33 / 4}
+"""Operation -> the variance of its digits, 1 to 9 or 0 to 9, if all are equally frequent: the error of a reader that always says their mean."""
+
+FIGURES: dict[str, tuple[str, dict[str, str]]] = {
+    "Figure 4": ("product", {"NMU": "NMU", "NAC•,NMU": "NAC•,NMU", "NAC•,σ": "NAC•,σ", "NAC•": "NAC•", "NALU": "NALU", "LSTM": "LSTM"}),
+    "Figure 13": ("sum", {"NAU": "NAU", "NAC+,Rz": "NAC+,Rz", "NAC+": "NAC+", "NALU": "NALU", "LSTM": "LSTM"}),
+    "Figure 14": ("sum", {"NAU, no R_z": "NAU", "NAC+,Rz": "NAC+,Rz", "NAC+": "NAC+", "NALU": "NALU", "LSTM": "LSTM"}),
+    "Figure 15": (
+        "product",
+        {"NMU, no R_z": "NMU", "NAC•,NMU, no R_z": "NAC•,NMU", "NAC•,σ": "NAC•,σ", "NAC•": "NAC•", "NALU": "NALU", "LSTM": "LSTM"},
+    ),
+}
+"""Item -> operation, and our names of its models -> those in the figure."""
+
+
+def references(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
+    """The reference runs that have learned to read: on single digits they are better than always saying the mean.
+
+    The authors leave out three of ten, which had failed, by hand.
+    """
+    exact = rows[rows["model"] == REFERENCE[operation]]
+    return exact[exact["test_1"] < DIGIT_VARIANCE[operation]]
+
+
+def thresholds(rows: pd.DataFrame, operation: str) -> dict[int, float]:
+    r"""Length -> the test error below which a run is solved: :math:`\bar m + t_{0.99}\, s / \sqrt n`.
+
+    The upper end of a one-sided 99 % interval for the mean error of the reference runs. Source: nau-nmu paper, section 4.2 and appendix D.1;
+    Student's quantile has the 8 degrees of freedom of the authors' code.
+
+    Args:
+        rows: with the columns ``model``, ``test_1`` and the error of each length.
+        operation: ``"product"`` or ``"sum"``.
+
+    Raises:
+        ValueError: fewer than two reference runs that have learned to read.
+
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"model": "exact product", "test_1": [0.3, 0.5, 99.0]})
+    >>> {length: round(error, 4) for length, error in thresholds(rows, "product").items()}
+    {1: 0.6896}
+    """
+    from scipy.stats import t
+
+    known = references(rows, operation)
+    if len(known) < 2:
+        raise ValueError(f"A threshold needs two runs of the {REFERENCE[operation]} that have learned to read; there are {len(known)}.")
+    errors = {length: known[f"test_{length}"] for length in LENGTHS[operation] if f"test_{length}" in known}
+    reach = t.ppf(0.99, FREEDOM) / np.sqrt(len(known))
+    return {length: float(error.mean() + reach * error.std()) for length, error in errors.items()}
+
+
+def by_length(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
+    """A row for each run and length, but those of the reference: the columns ``length`` (text), ``model``, ``seed``, ``success``, ``solved_at`` and
+    ``sparsity_error``.
+
+    Raises:
+        ValueError: as :func:`thresholds`.
+    """
+    import pandas as pd
+
+    found = []
+    for length, threshold in thresholds(rows, operation).items():
+        for row in rows[rows["model"] != REFERENCE[operation]].to_dict("records"):
+            found.append(
+                {
+                    "length": str(length),
+                    "model": row["model"],
+                    "seed": row["seed"],
+                    "success": row[f"test_{length}"] < threshold,
+                    "solved_at": first_below(json.loads(row["lows"])[f"test_{length}"], threshold),
+                    "sparsity_error": row["sparsity_error"],
+                }
+            )
+    return pd.DataFrame(found)
+
+
+def as_drawn(item: str, rows: pd.DataFrame) -> pd.DataFrame | None:
+    """The measures of a figure's models over lengths, under the names that it has for them.
+
+    ``None`` if the rows are of shorter runs than the paper's, or of none of its models, or if there are no two reference runs.
+
+    Args:
+        item: name in :data:`FIGURES`.
+        rows: some of its models, and the reference runs.
+    """
+    operation, names = FIGURES[item]
+    if rows["iterations"].min() < ITERATIONS[operation] or not rows["model"].isin(names).any() or len(references(rows, operation)) < 2:
+        return None
+    return summarise(_renamed(item, by_length(rows, operation)), ["length", "model"])
+
+
+def _renamed(item: str, lengths: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a figure's models, under the names that it has for them."""
+    _, names = FIGURES[item]
+    part = lengths[lengths["model"].isin(names)]
+    return part.assign(model=part["model"].map(names))
+
+
+def figure(item: str, rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
+    """What a figure draws and what the text says of it.
+
+    Args:
+        item: name in :data:`FIGURES`.
+        rows: all its models and the reference runs.
+    """
+    operation, names = FIGURES[item]
+    parts = dict(iter(_renamed(item, by_length(rows, operation)).groupby(["length", "model"], sort=False)))
+    headline = str(LENGTHS[operation][-1]), next(iter(names.values()))
+    yield from beside_drawn(item.replace("Figure ", "Fig"), "at length", dict(sorted(parts.items(), key=lambda part: part[0] != headline)))
+    found = {at: measured(part) for at, part in parts.items()}
+    yield from _CLAIMS[item]({(int(length), model): one for (length, model), one in found.items()})
+
+
+_Found = dict[tuple[int, str], dict[str, Interval]]
+
+
+def _never(found: _Found, model: str, lengths: Iterable[int]) -> bool:
+    return all(found[length, model]["success"].low <= 0 for length in lengths)
+
+
+def _figure_4(found: _Found) -> Iterator[Claim]:
+    lengths = LENGTHS["product"]
+    rates = [found[length, "NMU"]["success"] for length in lengths]
+    claim = "the NMU does not hinder the network before it: most runs are solved at every length"
+    yield Claim(claim, min(rate.high for rate in rates) > 0.5, text(rates[-1], 2))
+    yield Claim("NALU and LSTM are not solved", all(_never(found, model, lengths) for model in ("NALU", "LSTM")))
+    yield Claim("what the NMU learns is sparse", all(found[length, "NMU"]["sparsity_error"].estimate < 1e-3 for length in lengths))
+
+
+def _figure_15(found: _Found) -> Iterator[Claim]:
+    for model in ("NMU", "NAC•,NMU"):
+        errors = [found[length, model]["sparsity_error"].estimate for length in LENGTHS["product"]]
+        yield Claim(f"without R_z, the {model} is less sparse", float(np.nanmin(errors)) > 1e-3, text(float(np.nanmedian(errors)), 2))
+
+
+def _figure_13(found: _Found) -> Iterator[Claim]:
+    lengths = LENGTHS["sum"]
+    rates = [found[length, "NAU"]["success"] for length in lengths]
+    yield Claim("most NAUs are solved, at any length", min(rate.high for rate in rates) > 0.5, text(rates[-1], 2))
+    more = all(found[length, "NAC+,Rz"]["success"].high > found[length, "NAC+"]["success"].low for length in lengths)
+    yield Claim("NAC+ gains from R_z, if anything", more)
+    yield Claim("NALU and LSTM are not solved", all(_never(found, model, lengths) for model in ("NALU", "LSTM")))
+
+
+def _figure_14(found: _Found) -> Iterator[Claim]:
+    short, long = (found[length, "NAU"]["success"].estimate for length in (LENGTHS["sum"][0], LENGTHS["sum"][-1]))
+    yield Claim("without R_z, the success rate of the NAU increases for longer sequences", long > short, f"{text(short, 2)} and {text(long, 2)}")
+
+
+_CLAIMS = {"Figure 4": _figure_4, "Figure 13": _figure_13, "Figure 14": _figure_14, "Figure 15": _figure_15}
+
+
+def _of(item: str, rows: pd.DataFrame) -> pd.DataFrame:
+    operation, names = FIGURES[item]
+    return rows[rows["model"].isin([*names, REFERENCE[operation]])]
+
+
+JUDGES = {("nau-nmu", item): Judge(partial(_of, item), ("model",), partial(figure, item)) for item in FIGURES}

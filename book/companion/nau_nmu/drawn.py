@@ -1,0 +1,91 @@
+"""What Figures 3 and 7 of *Neural Arithmetic Units* draw over ranges and hidden sizes, as read off the authors' files, beside recorded rows."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from companion import measures, published
+from companion.measures import Interval
+from companion.rules import Comparison, rate, solved
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["beside_drawn", "drawn", "measured", "values"]
+
+_NAMES = {"success_rate": "success", "solved_at_step_mean": "solved_at_mean", "sparsity_error_mean": "sparsity_error"}
+
+# The drawn sparsity errors are halved where a beta distribution was fitted, and the drawn means of solved at are fits with the variance of the runs; ours
+# are found likewise.
+_MEASURES: dict[str, tuple[str, Callable[[pd.DataFrame], Interval]]] = {
+    "success": ("success rate", lambda part: measures.success_rate(part["success"])),
+    "solved_at_mean": ("solved at, mean", lambda part: measures.solved_at(solved(part)["solved_at"], variance="sample")),
+    "sparsity_error": ("sparsity error", lambda part: measures.sparsity_error(solved(part)["sparsity_error"], scale="published")),
+}
+
+
+def drawn(item: str, x: str) -> pd.DataFrame:
+    """The success rates and means of *solved at* of a figure, to be drawn beside ours.
+
+    Its sparsity errors are left out, being of two scales.
+
+    Args:
+        item: ``"Fig3-top"``, ``"Fig3-bottom"`` or ``"Fig7"``.
+        x: what to call the horizontal axis.
+
+    Returns:
+        A row for each place and model: the columns ``x``, ``model``, ``success``, ``solved_at_mean`` and ``runs``.
+
+    >>> drawn("Fig7", "hidden").query("hidden == '10' and model == 'NMU'").to_dict("records")
+    [{'hidden': '10', 'model': 'NMU', 'success': 0.58, 'solved_at_mean': 3459000.0, 'runs': 50}]
+    """
+    table = _table(item).rename(columns={"x": x})
+    wide = table.pivot_table(index=[x, "model"], columns="metric", values="value").rename(columns=_NAMES)
+    runs = table.groupby([x, "model"])["n_runs"].max()
+    return wide[["success", "solved_at_mean"]].assign(runs=runs).reset_index().rename_axis(columns=None)
+
+
+def values(item: str) -> dict[tuple[str, str, str], Interval]:
+    """The values of a figure by place, model and measure: ``"success"``, ``"solved_at_mean"`` or ``"sparsity_error"``.
+
+    >>> values("Fig7")["10", "NMU", "success"].estimate
+    0.58
+    """
+    return {(one.x, one.model, _NAMES[one.metric]): _interval(one) for one in _table(item).itertuples()}
+
+
+def measured(part: pd.DataFrame) -> dict[str, Interval]:
+    """Success rate, mean of *solved at* and sparsity error of one place and model, the last two as the figures have them."""
+    return {measure: ours(part) for measure, (_, ours) in _MEASURES.items()}
+
+
+def beside_drawn(item: str, at: str, parts: Mapping[tuple[str, str], pd.DataFrame]) -> Iterator[Comparison]:
+    """Every drawn value beside ours, as far as there are rows, and enough solved runs for an interval.
+
+    Args:
+        item: as of :func:`drawn`.
+        at: what comes between the model and the place in the name of a comparison.
+        parts: place and model -> rows with the columns ``success``, ``solved_at`` and ``sparsity_error``.
+    """
+    theirs = values(item)
+    for (place, model), part in parts.items():
+        for measure, ours in measured(part).items():
+            if (place, model, measure) in theirs and ours.n > 1:
+                yield Comparison(f"{model} {at} {place}, {_MEASURES[measure][0]}", ours, theirs[place, model, measure])
+
+
+def _table(item: str) -> pd.DataFrame:
+    table = published.load("nau_nmu_figures")
+    return table[table["item"] == item].assign(x=lambda found: found["x"].str.replace("]", ")"))
+
+
+def _interval(one: tuple) -> Interval:
+    """A drawn value and its interval, either of which is known as finely as the file resolves it."""
+    if one.metric == "success_rate":
+        return rate(one.value, int(one.n_runs))
+    resolution = float(re.search(r"resolution about ([\d.e+-]+)", one.note)[1])
+    minus, plus = (0.0 if math.isnan(width) else width for width in (one.minus, one.plus))
+    return Interval(one.value, one.value - minus - resolution, one.value + plus + resolution, int(one.n_solved))

@@ -1,0 +1,127 @@
+"""Verdicts on the gate study of *Neural Arithmetic Units*: its Table 5 and Figure 9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from companion import measures, published
+from companion.measures import Interval
+from companion.nau_nmu import settings as nau_nmu
+from companion.rules import Claim, Comparison, Judge, rate, rounded, solved
+from companion.tables import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["JUDGES", "RIGHT", "chose", "figure_9", "published_histogram", "published_line", "table_5"]
+
+RIGHT = {"mul": "multiplication", "add": "addition"}
+"""Operation -> the choice that can solve it."""
+
+_MEASURES: dict[str, tuple[str, Callable[[pd.DataFrame], Interval]]] = {
+    "success_rate": ("success rate", lambda part: measures.success_rate(part["success"])),
+    "solved_at_step_median": ("solved at, median", lambda part: measures.solved_at_median(solved(part)["solved_at"])),
+    "solved_at_step_mean": ("solved at, mean", lambda part: measures.solved_at(solved(part)["solved_at"], variance="sample")),
+    "sparsity_error_mean": ("sparsity error", lambda part: measures.sparsity_error(solved(part)["sparsity_error"], scale="published")),
+}
+
+
+def table_5(rows: pd.DataFrame) -> Iterator[Comparison]:
+    """The numbers of Table 5 for the lines that rows hold.
+
+    Their sparsity errors are means of beta distributions fitted to the error in place of twice the error, so halved, and their means of *solved at*
+    those of gamma distributions with the variance of the runs; ours are found likewise here.
+
+    Args:
+        rows: with the columns ``operation``, ``model``, ``success``, ``solved_at`` and ``sparsity_error``.
+    """
+    for (operation, model), part in _lines(rows):
+        theirs = published_line(operation, model)
+        for metric, (name, measure) in _MEASURES.items():
+            yield Comparison(f"{operation}, {model}, {name}", measure(part), theirs[metric])
+
+
+def published_line(operation: str, model: str) -> dict[str, Interval]:
+    """A line of Table 5 by the published values' names of its measures.
+
+    >>> published_line("add", "Gated NAU/NMU")["solved_at_step_mean"].estimate
+    420000.0
+    """
+    table = published.load("nau_nmu_table5").set_index(["op", "model", "metric"])
+    found = {}
+    for metric in _MEASURES:
+        one = table.loc[operation, model, metric]
+        if metric == "success_rate":
+            found[metric] = rate(one["value"], 100)
+        elif metric == "solved_at_step_median":
+            found[metric] = rounded(one["value"], digits=2)
+        else:
+            value, minus, plus = (float(one[column]) for column in ("value", "minus", "plus"))
+            found[metric] = Interval(value, value - minus, value + plus, 100)
+    return found
+
+
+def published_histogram() -> pd.DataFrame:
+    """Figure 9: the columns ``operation``, ``model``, ``gate`` (middle of a bin), ``success`` and ``count``."""
+    table = published.load("nau_nmu_fig9_gate_histogram")
+    success = ~table["note"].str.startswith("not solved")
+    counts = table["value"].astype(int)
+    return pd.DataFrame({"operation": table["op"], "model": table["model"], "gate": table["x"], "success": success, "count": counts})
+
+
+def chose(rows: pd.DataFrame, choice: str) -> pd.Series:
+    """Whether the gate of each run ended on the side of ``"addition"`` or ``"multiplication"``."""
+    return rows["gate"] > 0.5 if choice == "addition" else rows["gate"] < 0.5
+
+
+def figure_9(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
+    """Shares of runs by their choice, and the observations of appendix C.5, as far as rows hold the lines that they compare.
+
+    Args:
+        rows: lines of Table 5, with the column ``gate`` as well.
+    """
+    theirs = published_histogram()
+    theirs = theirs.loc[theirs.index.repeat(theirs["count"])]
+    ours = dict(_lines(rows))
+    for (operation, model), part in ours.items():
+        printed = theirs[(theirs["operation"] == operation) & (theirs["model"] == model)]
+        right = [_share(chose(runs, RIGHT[operation])) for runs in (part, printed)]
+        yield Comparison(f"{operation}, {model}, runs that chose {RIGHT[operation]}", *right)
+    added = {line: _share(chose(part, "addition")) for line, part in ours.items()}
+    for operation in RIGHT:
+        pair = [added.get((operation, model)) for model in ("NALU (separate)", "NALU (shared)")]
+        if None not in pair:
+            claim = f"{operation}: more NALUs choose addition if their weights are separate"
+            yield Claim(claim, pair[0].low > pair[1].high, f"{text(pair[0], 2)} and {text(pair[1], 2)}")
+    rates = {model: _share(part.loc[chose(part, "multiplication"), "success"]) for (operation, model), part in ours.items() if operation == "mul"}
+    for model in ("NALU (separate)", "NALU (shared)"):
+        pair = [rates.get("Gated NAU/NMU"), rates.get(model)]
+        if None not in pair:
+            claim = f"having chosen multiplication, the NMU solves it more often than the {model}"
+            yield Claim(claim, pair[0].low > pair[1].high, f"{text(pair[0], 2)} and {text(pair[1], 2)}")
+    for model in nau_nmu.gate_arms():
+        pair = [added.get((operation, model)) for operation in RIGHT]
+        if None not in pair:
+            claim = f"{model}: the choice does not depend on the task"
+            yield Claim(claim, pair[0].overlaps(pair[1]), f"{text(pair[0], 2)} and {text(pair[1], 2)} add")
+
+
+def _share(values: pd.Series) -> Interval:
+    return measures.success_rate(values)
+
+
+def _lines(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    for operation in RIGHT:
+        for model in nau_nmu.gate_arms():
+            part = rows[(rows["operation"] == operation) & (rows["model"] == model)]
+            if len(part):
+                yield (operation, model), part
+
+
+JUDGES = {
+    ("nau-nmu", "Table 5"): Judge(lambda rows: rows, ("operation", "model"), table_5),
+    ("nau-nmu", "Figure 9"): Judge(lambda rows: rows, ("operation", "model"), figure_9),
+}

@@ -1,0 +1,78 @@
+"""Verdicts on the strength of the sparsity penalty in *Neural Arithmetic Units*: its Figures 10, 11 and 12."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from companion import measures
+from companion.nau_nmu import settings as nau_nmu
+from companion.rules import Claim, Comparison, Judge, solved
+from companion.nau_nmu.subset_arithmetic import published_cell
+from companion.tables import text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from companion.measures import Interval
+
+__all__ = ["FIGURES", "JUDGES", "NEXT_TICKS", "chosen_factor", "claims"]
+
+FIGURES = {"add": "Figure 10", "sub": "Figure 11", "mul": "Figure 12"}
+"""Operation -> the figure."""
+
+NEXT_TICKS = {"add": (1_600_000, None), "sub": (5_000, None), "mul": (2_500_000, 6e-4)}
+"""Operation -> the ticks of *solved at* and of the sparsity error that would come next at the top of the figure's axes.
+
+Nothing is published but the drawing; that all in it, intervals included, is below these follows from the ticks that are there. ``None``: the axis ends
+where the error must.
+"""
+
+
+def chosen_factor(operation: str) -> float:
+    """λ̂ of Table 4 for the model that is swept on an operation.
+
+    >>> chosen_factor("mul")
+    10.0
+    """
+    return nau_nmu.arms()[nau_nmu.PENALTY_SWEEPS[operation]].recipe.penalties[0].weight
+
+
+def claims(operation: str, rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
+    """What the figure, the text of appendix C.6 and Table 2, which has the same runs with the chosen factor, say of one operation.
+
+    Args:
+        operation: a key of :data:`FIGURES`.
+        rows: of this operation, with the columns ``factor``, ``success``, ``solved_at`` and ``sparsity_error``.
+    """
+    parts = {float(factor): part for factor, part in rows.groupby(rows["factor"].astype(float))}
+    rates = {factor: measures.success_rate(part["success"]) for factor, part in parts.items()}
+    chosen = rates[chosen_factor(operation)]
+    printed = published_cell(operation, nau_nmu.PENALTY_SWEEPS[operation])["success"]
+    yield Comparison("success rate with the chosen factor, in Table 2", chosen, printed)
+    best = max(rates.values(), key=lambda one: one.low)
+    yield Claim("no factor succeeds more often than the chosen one", best.low <= chosen.high, text(best))
+    tick, error_tick = NEXT_TICKS[operation]
+    won = [solved(part) for part in parts.values() if part["success"].any()]
+    times = [measures.solved_at(part["solved_at"], variance="sample") for part in won]
+    yield Claim(f"solved at is below {tick:,} with every factor", *_below(times, tick))
+    if error_tick is not None:
+        errors = [measures.sparsity_error(part["sparsity_error"], scale="published") for part in won]
+        yield Claim(f"the sparsity error is below {error_tick:g} with every factor", *_below(errors, error_tick))
+
+
+def _below(found: list[Interval], tick: float) -> tuple[bool, str]:
+    """Whether all may be below a tick, and the largest; not if there are none. A single solved run has no interval."""
+    if not found:
+        return False, "none solved"
+    return all(np.nanmin([one.low, one.estimate]) < tick for one in found), text(max(found, key=lambda one: one.estimate))
+
+
+def _of(operation: str, rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["operation"] == operation]
+
+
+JUDGES = {("nau-nmu", figure): Judge(partial(_of, operation), ("factor",), partial(claims, operation)) for operation, figure in FIGURES.items()}

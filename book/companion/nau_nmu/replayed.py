@@ -1,0 +1,73 @@
+"""Replays beside the authors' own runs, seed by seed: those of the nau-nmu paper's Table 6, whose file of single runs is public."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from companion import published
+from companion.nau_nmu import settings as nau_nmu
+from companion.replay import replayed
+from nalm.records.folders import PUBLISHED
+from nalm.records.store import Store
+from nalm.training import Run
+
+__all__ = ["EXPERIMENT", "beside_published", "recorded", "short_logs", "sums"]
+
+EXPERIMENT = "nau-nmu/replay"
+EVERY = 1000
+"""Iterations from one row of a log to the next."""
+UNTIL_SOLVED = {"sub": 8_000, "add": 25_000}
+"""Iterations within which the authors' NAUs are solved, but for those whose logs were read out of order."""
+
+
+def short_logs(points: int) -> list[Run]:
+    """Replays of the authors' runs whose logs end early, after at most so many rows, as far as they go; labelled as the published table names them.
+
+    >>> [(run.labels["model"], run.labels["operation"], run.seed, run.recipe.iterations) for run in short_logs(5)]
+    [('NALU', 'mul', 41, 4000)]
+    """
+    logs = published.load("nau_nmu_runs").query("logged_points <= @points")
+    return [_run(log.model, log.operation, log.seed, (log.logged_points - 1) * EVERY) for log in logs.itertuples()]
+
+
+def sums(operation: str, seeds: int) -> list[Run]:
+    """Replays of the authors' NAUs on sums or differences, until they are solved: when that is does not depend on what follows.
+
+    Args:
+        operation: in :data:`UNTIL_SOLVED`.
+        seeds: seeds 0 to ``seeds`` - 1.
+
+    >>> sums("sub", 3)[-1].recipe.stream
+    'numpy'
+    """
+    return [_run("NAU", operation, seed, UNTIL_SOLVED[operation]) for seed in range(seeds)]
+
+
+def _run(model: str, operation: str, seed: int, iterations: int) -> Run:
+    return replayed(nau_nmu.subset_runs([model], [operation], seed + 1, iterations)[-1])
+
+
+def beside_published(rows: pd.DataFrame) -> pd.DataFrame:
+    """One line per replayed run of Tables 1, 2 and 6, with what the authors' file says of this seed; its columns are empty where that has no such run.
+
+    Args:
+        rows: of :data:`EXPERIMENT`. Table 1, the function with ten parameters, counts as a product; of it no single runs are published. Runs on other
+            ranges are left out, as they are of Figure 3.
+    """
+    rows = rows.reindex(columns=list(dict.fromkeys([*rows.columns, "operation", "range"])))  # which no row of Table 1 has
+    theirs = published.load("nau_nmu_runs").drop(columns="threshold")
+    theirs["selected_at"] = (theirs.pop("selected_log_point") - 1) * EVERY
+    values = ["success", "solved_at", "sparsity_error", "valid_mse", "test_mse", "selected_at"]
+    theirs = theirs.rename(columns={name: f"published_{name}" for name in (*values, "logged_points")}).assign(table="Table 6")
+    table = rows["task"].map({"TenParameterTask": "Table 1", "SubsetArithmeticTask": "Table 6"}).where(rows["range"] == "U[1,2)")
+    ours = rows.assign(table=table, operation=rows["operation"].where(table == "Table 6", "mul")).dropna(subset="table")
+    keys, paired = ["model", "operation", "seed"], [name for value in values for name in (f"published_{value}", value)]
+    found = ours.merge(theirs, "left", [*keys, "table"])[[*keys, *paired, "published_logged_points", "stream", "iterations", "table"]]
+    return found.sort_values(["table", *keys, "iterations"], ignore_index=True)
+
+
+def recorded(folder: Path = PUBLISHED) -> pd.DataFrame:
+    """:func:`beside_published` of all recorded replays, of each run the longest."""
+    return beside_published(Store(folder, EXPERIMENT).read()).drop_duplicates(["table", "model", "operation", "seed", "stream"], keep="last", ignore_index=True)

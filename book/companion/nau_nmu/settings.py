@@ -1,0 +1,335 @@
+"""Settings of *Neural Arithmetic Units* (Madsen & Johansen, 2020), as its code has them.
+
+Table 4 of the paper (models) and appendix C. Where text and code differ, these are the code's, which made the published numbers: NAC•,NMU has a NAU
+as its first layer, the second layer of ReLU and ReLU6 has no activation, and the settings of the NMU hold for every operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from companion.arms import Arm
+from nalm.models import GatedStack, Layer, Stack
+from nalm.tasks import Range, SubsetArithmeticTask, Uniform, UniformUnion
+from companion.thresholds import nearly_perfect_mse
+from nalm.training import Adam, Discretisation, Recipe, Run
+
+__all__ = [
+    "ABLATIONS",
+    "HIDDEN",
+    "MULTIPLIERS",
+    "PENALTY_FACTORS",
+    "PENALTY_SWEEPS",
+    "RANGES",
+    "THRESHOLDS",
+    "arms",
+    "gate_arms",
+    "gate_runs",
+    "hidden_arms",
+    "hidden_runs",
+    "penalty_runs",
+    "range_runs",
+    "shifted_runs",
+    "subset_runs",
+    "wider_runs",
+]
+
+THRESHOLDS = {
+    "add": 1.47861742e-5,
+    "sub": 1.38437045e-8,
+    "mul": 0.160010659,
+    "div": 4.93805490e-12,
+    "root": 8.95525993e-9,
+    "squared": 0.159473806,
+}
+"""Test errors below which a run is solved, for the default task: those the authors recorded.
+
+Their simulation has subsets that are one input too long; :func:`companion.thresholds.nearly_perfect_mse` takes the task's own, which makes a difference of
+some percent, and none for products.
+"""
+
+PENALTY_FACTORS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)
+"""The factors λ̂ of the sparsity penalty in Figures 10 to 12."""
+
+PENALTY_SWEEPS = {"add": "NAU", "sub": "NAU", "mul": "NMU"}
+"""Operation -> the model whose λ̂ is varied on it: Figures 10, 11 and 12."""
+
+MULTIPLIERS = ("NMU", "NAC•,σ", "NAC•,NMU", "NAC•", "NALU")
+"""The models of Figure 3."""
+
+HIDDEN = tuple(range(2, 11))
+"""The hidden sizes of Figures 3 and 7."""
+
+ABLATIONS: dict[str, tuple[bool, dict[str, str]]] = {
+    "NMU, no R_sparse": (False, {}),
+    "NMU, no W-clamp": (True, {"clamp": "forward"}),
+    "NMU, no R_sparse, no W-clamp": (False, {"clamp": "forward"}),
+}
+"""The further models of Figure 7: whether there is a sparsity penalty, and the options of both units.
+
+"No W-clamp" does not free the weights: the authors' forward pass clamps them still, with a gradient of zero outside.
+"""
+
+
+def _uniform(low: float, high: float) -> Uniform:
+    return Uniform(low=low, high=high)
+
+
+RANGES: dict[str, tuple[Uniform, Range, float]] = {
+    str(interpolation): (interpolation, extrapolation, threshold)
+    for interpolation, extrapolation, threshold in [
+        (_uniform(-2, -1), _uniform(-6, -2), 0.161),
+        (_uniform(-2, 2), UniformUnion(first=_uniform(-6, -2), second=_uniform(2, 6)), 2.19e-4),
+        (_uniform(0, 1), _uniform(1, 5), 0.0509),
+        (_uniform(0.1, 0.2), _uniform(0.2, 2), 9.23e-4),
+        (_uniform(1, 2), _uniform(2, 6), THRESHOLDS["mul"]),
+        (_uniform(1.1, 1.2), _uniform(1.2, 6), 0.106),
+        (_uniform(10, 20), _uniform(20, 40), 507.0),
+    ]
+}
+"""Interpolation and extrapolation ranges of Figure 3 (appendix C.4) and the threshold on products, by the name of the former.
+
+But for the default range, nobody has the authors' thresholds; these are :func:`companion.thresholds.nearly_perfect_mse`'s.
+"""
+
+
+def _recipes(iterations: int, stream: str) -> tuple[Recipe, Recipe, Recipe]:
+    """Without a penalty, with that of the NAU, and with that of the NMU."""
+    plain = Recipe(iterations=iterations, optimiser=Adam(lr=1e-3), stream=stream)
+    early = plain.but(penalties=(Discretisation(weight=0.01, start=5_000, end=50_000),))
+    late = plain.but(penalties=(Discretisation(weight=10.0, start=1_000_000, end=2_000_000),))
+    return plain, early, late
+
+
+def arms(hidden: int = 2, iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm]:
+    """The models of Table 6, each of two layers, with their sparsity regularisers.
+
+    Args:
+        hidden: outputs of the first layer.
+        iterations: updates; the schedules of the regularisers stay.
+        stream: ``"own"`` or ``"common"``, see :class:`nalm.training.Recipe`.
+
+    >>> list(arms())
+    ['NAC•,NMU', 'NAC•,σ', 'NAC•', 'NAC+', 'Gated NAU/NMU', 'NALU', 'Linear', 'NAU', 'NMU', 'ReLU', 'ReLU6']
+    >>> arms()["NAU"].recipe.penalties[0].weight
+    0.01
+    """
+    plain, early, late = _recipes(iterations, stream)
+
+    def exp_log(first: str, weight: str) -> Stack:
+        return Stack(layers=(Layer(unit=first, out_features=hidden), Layer(unit="NACMul", options={"weight": weight})))
+
+    return {
+        "NAC•,NMU": Arm(model=exp_log("NAU", "linear"), recipe=late),
+        "NAC•,σ": Arm(model=exp_log("NAC", "sigmoid"), recipe=plain),
+        "NAC•": Arm(model=Stack.of("NAC", hidden, "NACMul", 1), recipe=plain),
+        "NAC+": Arm(model=Stack.of("NAC", hidden, "NAC", 1), recipe=plain),
+        "Gated NAU/NMU": Arm(model=Stack.of("GatedNAUNMU", hidden, "GatedNAUNMU", 1), recipe=late),
+        "NALU": Arm(model=Stack.of("NALU", hidden, "NALU", 1), recipe=plain),
+        "Linear": Arm(model=Stack.of("Linear", hidden, "Linear", 1), recipe=plain),
+        "NAU": Arm(model=Stack.of("NAU", hidden, "NAU", 1), recipe=early),
+        "NMU": Arm(model=Stack.of("NAU", hidden, "NMU", 1), recipe=late),
+        "ReLU": Arm(model=Stack.of("ReLU", hidden, "Linear", 1), recipe=plain),
+        "ReLU6": Arm(model=Stack.of("ReLU6", hidden, "Linear", 1), recipe=plain),
+    }
+
+
+def gate_arms(iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm]:
+    """The models of Table 5 and Figure 9: a gated unit, whose gate is recorded, after two sums. (In Table 6 both layers are gated.)
+
+    Args:
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [layer.unit for layer in gate_arms()["Gated NAU/NMU"].model.layers]
+    ['NAU', 'GatedNAUNMU']
+    """
+    plain, _, late = _recipes(iterations, stream)
+    separate = Layer(unit="NALU", options={"shared": False})
+    return {
+        "Gated NAU/NMU": Arm(model=GatedStack.of("NAU", 2, "GatedNAUNMU", 1), recipe=late),
+        "NALU (separate)": Arm(model=GatedStack(layers=(Layer(unit="NAC", out_features=2), separate)), recipe=plain),
+        "NALU (shared)": Arm(model=GatedStack.of("NAC", 2, "NALU", 1), recipe=plain),
+    }
+
+
+def hidden_arms(hidden: int, iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm]:
+    """The models of :func:`arms` and of :data:`ABLATIONS`.
+
+    Args:
+        hidden: outputs of the first layer.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [layer.options for layer in hidden_arms(3)["NMU, no W-clamp"].model.layers]
+    [{'clamp': 'forward'}, {'clamp': 'forward'}]
+    """
+    found = arms(hidden, iterations, stream)
+    whole = found["NMU"]
+    for name, (penalised, options) in ABLATIONS.items():
+        layers = tuple(layer.but(options=options) for layer in whole.model.layers)
+        recipe = whole.recipe if penalised else whole.recipe.but(penalties=())
+        found[name] = Arm(model=Stack(layers=layers), recipe=recipe)
+    return found
+
+
+def subset_runs(models: Sequence[str], operations: Sequence[str], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
+    """One run for each operation, model and seed, on the default task (Table 3); labelled ``model`` and ``operation``.
+
+    Args:
+        models: names in :func:`arms`.
+        operations: names in :data:`THRESHOLDS`.
+        seeds: seeds 0 to ``seeds`` - 1.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [(run.labels, run.task.inputs, run.threshold) for run in subset_runs(["NAU"], ["add"], seeds=1)]
+    [({'model': 'NAU', 'operation': 'add'}, 100, 1.47861742e-05)]
+    """
+    return _runs(arms(iterations=iterations, stream=stream), models, operations, seeds)
+
+
+def gate_runs(models: Sequence[str], operations: Sequence[str], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
+    """As :func:`subset_runs`, of models named in :func:`gate_arms`.
+
+    >>> [(run.labels, run.model.layers[1].options) for run in gate_runs(["NALU (separate)"], ["mul"], seeds=1)]
+    [({'model': 'NALU (separate)', 'operation': 'mul'}, {'shared': False})]
+    """
+    return _runs(gate_arms(iterations, stream), models, operations, seeds)
+
+
+def _runs(arms: dict[str, Arm], models: Sequence[str], operations: Sequence[str], seeds: int) -> list[Run]:
+    return [
+        Run(
+            task=SubsetArithmeticTask(operation=operation),
+            model=arms[model].model,
+            recipe=arms[model].recipe,
+            seed=seed,
+            threshold=THRESHOLDS[operation],
+            labels={"model": model, "operation": operation},
+        )
+        for operation in operations
+        for model in models
+        for seed in range(seeds)
+    ]
+
+
+def penalty_runs(
+    operations: Sequence[str], factors: Sequence[float], seeds: int, iterations: int = 5_000_000, stream: str = "own"
+) -> list[Run]:
+    """One run for each operation, factor of the sparsity penalty and seed, of the model in :data:`PENALTY_SWEEPS`, else as :func:`subset_runs`.
+
+    When the penalty sets in and is in full force stays as Table 4 has it. Labelled ``factor`` as well.
+
+    Args:
+        operations: names in :data:`PENALTY_SWEEPS`.
+        factors: λ̂, zero or more.
+        seeds: seeds 0 to ``seeds`` - 1.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [(run.recipe.penalties[0].weight, run.labels) for run in penalty_runs(["mul"], [0.1], seeds=1)]
+    [(0.1, {'model': 'NMU', 'operation': 'mul', 'factor': '0.1'})]
+    """
+    usual = [run for operation in operations for run in subset_runs([PENALTY_SWEEPS[operation]], [operation], seeds, iterations, stream)]
+    return [_with_factor(run, float(factor)) for factor in factors for run in usual]
+
+
+def range_runs(models: Sequence[str], ranges: Sequence[str], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
+    """One run for each range, model and seed, on products, else as :func:`subset_runs`; labelled ``range`` as well.
+
+    Args:
+        models: names in :func:`arms`.
+        ranges: names in :data:`RANGES`.
+        seeds: seeds 0 to ``seeds`` - 1.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [(str(run.task.extrapolation), run.threshold, run.labels["range"]) for run in range_runs(["NMU"], ["U[0,1)"], seeds=1)]
+    [('U[1,5)', 0.0509, 'U[0,1)')]
+    """
+    usual = subset_runs(models, ["mul"], seeds, iterations, stream)
+    return [_on_range(run, name) for name in ranges for run in usual]
+
+
+def hidden_runs(models: Sequence[str], sizes: Sequence[int], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
+    """One run for each hidden size, model and seed, on products, else as :func:`subset_runs`; labelled ``hidden`` as well.
+
+    Args:
+        models: names in :func:`hidden_arms`.
+        sizes: outputs of the first layer.
+        seeds: seeds 0 to ``seeds`` - 1.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [(run.model.layers[0].out_features, run.labels) for run in hidden_runs(["NMU"], [3], seeds=1)]
+    [(3, {'model': 'NMU', 'operation': 'mul', 'hidden': '3'})]
+    """
+    usual = {size: _runs(hidden_arms(size, iterations, stream), models, ["mul"], seeds) for size in sizes}
+    return [run.but(labels=run.labels | {"hidden": str(size)}) for size, runs in usual.items() for run in runs]
+
+
+def _on_range(run: Run, name: str) -> Run:
+    interpolation, extrapolation, threshold = RANGES[name]
+    task = run.task.but(interpolation=interpolation, extrapolation=extrapolation)
+    return run.but(task=task, threshold=threshold, labels=run.labels | {"range": name})
+
+
+def shifted_runs(operation: str, lows: Sequence[float], seeds: int, iterations: int, stream: str = "own") -> list[Run]:
+    """One run for each interpolation range U[low, low + 1) and seed, without a penalty; labelled ``range`` as well.
+
+    Not in the paper, whose default is U[1, 2). The extrapolation range is U[low + 1, low + 5), the threshold simulated for it.
+
+    Args:
+        operation: name in :data:`PENALTY_SWEEPS`, which says of which model.
+        lows: lower ends of ranges.
+        seeds: seeds 0 to ``seeds`` - 1.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [(str(run.task.extrapolation), run.threshold, run.recipe.penalties) for run in shifted_runs("add", [1.0], seeds=1, iterations=10)]
+    [('U[2,6)', 1.6e-05, ())]
+    """
+    usual = subset_runs([PENALTY_SWEEPS[operation]], [operation], seeds, iterations, stream)
+    plain = [run.but(recipe=run.recipe.but(penalties=())) for run in usual]
+    return [_shifted(run, float(low)) for low in lows for run in plain]
+
+
+def _shifted(run: Run, low: float) -> Run:
+    task = run.task.but(interpolation=_uniform(low, low + 1), extrapolation=_uniform(low + 1, low + 5))
+    return run.but(task=task, threshold=_simulated(task), labels=run.labels | {"range": str(task.interpolation)})
+
+
+@cache
+def _simulated(task: SubsetArithmeticTask) -> float:
+    return nearly_perfect_mse(task, samples=100_000)
+
+
+def wider_runs(scales: Sequence[float], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
+    """One run for each scale and seed, of the NMU on products, whose first layer starts so many times as wide; labelled ``scale`` as well.
+
+    Not in the paper. A seed draws the same weights for all scales, times the scale.
+
+    Args:
+        scales: factors on the initial weights of the NAU.
+        seeds: seeds 0 to ``seeds`` - 1.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [run.model.build(100)[0].init_scale for run in wider_runs([1.0, 2.0], seeds=1)]
+    [1.0, 2.0]
+    """
+    usual = subset_runs(["NMU"], ["mul"], seeds, iterations, stream)
+    return [_wider(run, float(scale)) for scale in scales for run in usual]
+
+
+def _wider(run: Run, scale: float) -> Run:
+    first, second = run.model.layers
+    first = first if scale == 1 else first.but(options={"init_scale": scale})  # with 1, the run is that of Table 2
+    return run.but(model=Stack(layers=(first, second)), labels=run.labels | {"scale": f"{scale:g}"})
+
+
+def _with_factor(run: Run, factor: float) -> Run:
+    (penalty,) = run.recipe.penalties
+    return run.but(recipe=run.recipe.but(penalties=(penalty.but(weight=factor),)), labels=run.labels | {"factor": f"{factor:g}"})

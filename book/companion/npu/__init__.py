@@ -1,0 +1,1 @@
+"""Experiments of *Neural Power Units* (Heim, Pevný & Šmídl, 2020)."""

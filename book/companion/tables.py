@@ -1,0 +1,124 @@
+"""Tables for the book: the same text on every run, readable in light and dark pages, scrolling inside themselves."""
+
+from __future__ import annotations
+
+from html import escape
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from companion.measures import Interval, Spread
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Table", "text", "values_beside_published"]
+
+_STYLE = (
+    "<style>.nalm-box{overflow-x:auto;max-width:100%}"
+    ".nalm-box table.nalm-table{display:table;width:auto;margin:0;font-variant-numeric:tabular-nums}"
+    ".nalm-table th,.nalm-table td{padding:.25rem .6rem;text-align:left;white-space:nowrap}"
+    ".nalm-table .number{text-align:right}"
+    ".nalm-table caption{caption-side:top;text-align:left}</style>"
+)
+
+_WRAP = "<style>.nalm-box table.nalm-wrap td{white-space:normal;min-width:7rem;vertical-align:top}</style>"
+
+
+class Table:
+    """A data frame that shows itself as an accessible HTML table, or as plain text; index and random ids left out.
+
+    With `wrap` long cells take several lines, for tables of sentences; without it each row is one line.
+
+    >>> import pandas as pd
+    >>> sentences = pd.DataFrame({"claim": ["a long sentence"]})
+    >>> "nalm-wrap" in Table(sentences, wrap=True)._repr_html_(), "nalm-wrap" in Table(sentences)._repr_html_()
+    (True, False)
+    """
+
+    def __init__(self, frame: pd.DataFrame, caption: str = "", digits: int = 3, wrap: bool = False):
+        self.frame, self.caption, self.digits, self.wrap = frame, caption, digits, wrap
+
+    def _cells(self) -> list[list[str]]:
+        return [[text(cell, self.digits) for cell in row] for row in self.frame.itertuples(index=False, name=None)]
+
+    def __repr__(self) -> str:
+        rows = [[str(column) for column in self.frame.columns], *self._cells()]
+        widths = [max(len(cell) for cell in column) for column in zip(*rows)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+        return "\n".join(([self.caption] if self.caption else []) + lines)
+
+    def _repr_html_(self) -> str:
+        numeric = [_is_numeric(self.frame.iloc[:, place]) for place in range(self.frame.shape[1])]
+        align = [' class="number"' if flag else "" for flag in numeric]
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        head = "".join(
+            f'<th scope="col"{how}>{escape(str(column))}</th>' for column, how in zip(self.frame.columns, align)
+        )
+        body = "\n".join(
+            "<tr>" + "".join(f"<td{how}>{escape(cell)}</td>" for cell, how in zip(row, align)) + "</tr>"
+            for row in self._cells()
+        )
+        label = escape(self.caption or "table", quote=True)
+        style, kind = (_STYLE + _WRAP, " nalm-wrap") if self.wrap else (_STYLE, "")
+        return (
+            f'{style}<div class="nalm-box" role="region" tabindex="0" aria-label="{label}">'
+            f'<table class="dataframe nalm-table{kind}">{caption}<thead><tr>{head}</tr></thead>\n'
+            f"<tbody>\n{body}\n</tbody></table></div>"
+        )
+
+
+def values_beside_published(frame: pd.DataFrame, caption: str = "", digits: int = 3) -> Table:
+    """Show a comparison; cells may be numbers, words, Interval ("0.64 [0.445, 0.798]") or Spread ("0.080 ± 0.021").
+
+    A column of true and false values, such as "agrees", reads yes and no.
+    """
+    return Table(frame, caption, digits)
+
+
+def text(value: object, digits: int = 3) -> str:
+    """One value as short text.
+
+    >>> text(0.123456), text(12345678.0), text(50000), text(True), text(None), text(1e-7)
+    ('0.123', '1.23e+07', '50,000', 'yes', '–', '1e-07')
+    >>> text(Interval(0.64, 0.44518, 0.79752, 25))
+    '0.64 [0.445, 0.798]'
+    >>> text(Spread(0.08, 0.021, 20))
+    '0.080 ± 0.021'
+    """
+    if isinstance(value, Interval):
+        if np.isnan(value.low) or np.isnan(value.high):
+            return text(value.estimate, digits)
+        return f"{text(value.estimate, digits)} [{text(value.low, digits)}, {text(value.high, digits)}]"
+    if isinstance(value, Spread):
+        return _with_spread(value, digits)
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, Integral):
+        return f"{int(value):,}"
+    if isinstance(value, Real):
+        number = float(value)
+        if np.isnan(number):
+            return "–"
+        if 1000 <= abs(number) < 1e6:
+            rounded = float(f"{number:.{max(digits, 3)}g}")
+            return f"{rounded:,.0f}"
+        return f"{number:.{digits}g}"
+    return "–" if value is None else str(value)
+
+
+def _with_spread(value: Spread, digits: int) -> str:
+    """Both numbers down to the second digit of the spread, as measurements are written: 11.434 ± 0.034."""
+    decimals = 1 - int(np.floor(np.log10(value.spread))) if 0 < value.spread < np.inf else -1
+    if not 0 <= decimals <= 6:
+        return f"{text(value.estimate, digits)} ± {text(value.spread, digits)}"
+    return f"{value.estimate:.{decimals}f} ± {value.spread:.{decimals}f}"
+
+
+def _is_numeric(column: pd.Series) -> bool:
+    return all(
+        isinstance(cell, (Real, Interval, Spread)) and not isinstance(cell, (bool, np.bool_))
+        for cell in column
+        if cell is not None
+    )

@@ -1,0 +1,66 @@
+"""Verify published rows from the command line: ``python -m companion.verification.__main__``, or ``make verify``.
+
+The exit code is 0 if all rows are confirmed, 1 if one is not, and 2 if what was asked for makes no sense.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from companion.verification.confirmation import confirm
+from nalm.records.folders import PUBLISHED
+from nalm.records.verification import experiments, verify_rows
+from nalm.units.checks import choose
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m companion.verification.__main__", description="Train published rows again and compare.")
+    parser.add_argument("--rows", type=int, default=5, help="how many rows are drawn (5)")
+    parser.add_argument("--experiment", action="append", default=[], help="draw from this experiment, e.g. division/no-redundancy; may be repeated")
+    parser.add_argument("--seed", type=int, help="of the sample; a fresh one if not given")
+    parser.add_argument("--iterations", type=int, help="draw only rows that were trained for at most so many updates")
+    parser.add_argument("--seconds", type=float, help="draw only rows whose ensemble took at most so many seconds")
+    parser.add_argument("--stale", action="store_true", help="draw rows that are older than the code they depend on first")
+    parser.add_argument("--confirm", action="store_true", help="draw ROWS ensembles of each older code; if all their rows are the same, note it")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--folder", type=Path, default=PUBLISHED, help="folder of results; the published ones if not given")
+    parser.add_argument("--receipt", default="", help="where the receipt is written; your own data folder if not given")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    options = parser.parse_args(arguments)
+    try:
+        if options.confirm:
+            return _confirm(options)
+        outcome = verify_rows(
+            rows=options.rows,
+            experiment=options.experiment,
+            seed=options.seed,
+            iterations=options.iterations,
+            seconds=options.seconds,
+            stale_first=options.stale,
+            device=options.device,
+            folder=options.folder,
+            progress=not options.quiet,
+        )
+        print(outcome)
+        print(f"Receipt: {outcome.write(options.receipt)}")
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0 if outcome.passed else 1
+
+
+def _confirm(options: argparse.Namespace) -> int:
+    failed = False
+    for name in [choose("experiment", name, experiments(options.folder)) for name in options.experiment] or experiments(options.folder):
+        for outcome in confirm(name, options.rows, options.seed, options.folder, not options.quiet):
+            print(outcome, flush=True)
+            failed |= not outcome.passed
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

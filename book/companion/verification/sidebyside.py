@@ -1,0 +1,233 @@
+"""Old and new code side by side: a change that is meant to keep every bit is shown to, on every structure that rows have.
+
+``make compare-code AGAINST=COMMIT`` lists, for each structure that older rows have, the tensor operations of an update and of an evaluation with the code of
+the commit and with the present one, and all tensors that they start from. Where these differ or are not to be had (differential equations, digits), and for
+one structure of each experiment in any case, it trains a few runs with both and compares all weights and errors bit for bit. Where they are equal, rows that
+were as new as the code of the commit count as confirmed, with this comparison as their receipt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from nalm.models import NODE, DigitSequence
+from companion.verification import steps
+from nalm.records.code import OLDER, PACKAGE, code, freshness_of, sources_in, with_torch
+from nalm.records.folders import PUBLISHED
+from nalm.records.provenance import surroundings
+from nalm.records.store import Store
+from nalm.records.verification import experiments
+from nalm.training import Run
+
+__all__ = ["Structure", "compare_code", "library_at"]
+
+DATA = "book/data"
+UPDATES, UPDATES_OF_NODES, UPDATES_OF_DIGITS = 2000, 60, 20
+"""A run's updates in a comparison. Those of a differential equation take a thousand times as long, those of digits five thousand times."""
+
+
+@dataclass(eq=False)
+class Structure:
+    """Runs of one structure, but for how long they are, with the same kinds of penalty, trained in one way: what is compared at once.
+
+    Args:
+        run: one of them.
+        compiled: whether they are trained compiled.
+        updates: how many.
+        codes: of their configurations, the code at the commit and the present one.
+        experiments: where they are recorded.
+        trained: whether runs were trained; else their operations are compared.
+        equal: whether all operations, or all weights and errors, are the same.
+        on_a_bound: how many weights ended on -1, 0 or 1.
+    """
+
+    run: Run
+    compiled: bool
+    updates: int
+    codes: set[tuple[str, str]] = field(default_factory=set)
+    experiments: set[str] = field(default_factory=set)
+    trained: bool = True
+    equal: bool = False
+    on_a_bound: int = 0
+
+    def asked(self) -> dict[str, Any]:
+        """What is sent to both; without fields at their default, which the older code may not have."""
+        return {"run": json.loads(self.run.canonical()), "updates": self.updates, "compiled": self.compiled, "trained": self.trained}
+
+    def __str__(self) -> str:
+        units = "-".join(layer.unit for layer in getattr(self.run.model, "layers", ())) or self.run.model.kind
+        verdict = "the same to the last bit" if self.equal else "DIFFERENT"
+        how = f"{self.updates} updates, {self.on_a_bound} weights on a bound" if self.trained else "operations"
+        return f"{units} on {self.run.task.kind}, {', '.join(sorted(self.experiments))}: {verdict} ({how})"
+
+
+def updates_of(run: Run) -> int:
+    """How many updates runs like this one are compared over."""
+    return UPDATES_OF_NODES if isinstance(run.model, NODE) else UPDATES_OF_DIGITS if isinstance(run.model, DigitSequence) else UPDATES
+
+
+def library_at(commit: str, folder: Path) -> Path:
+    """Unpack the library as it was at a commit into a folder, with the book's data if there were any: that is where it looks for digits.
+
+    Raises:
+        ValueError: the library is not used from its repository, or this has no such commit.
+    """
+    data = not subprocess.run(["git", "cat-file", "-e", f"{commit}:{DATA}"], cwd=PACKAGE.parent, capture_output=True).returncode
+    found = subprocess.run(["git", "archive", commit, "nalm", *([DATA] if data else [])], cwd=PACKAGE.parent, capture_output=True)
+    if found.returncode:
+        raise ValueError(f"There is no library at commit {commit!r}: {found.stderr.decode().strip()}.")
+    with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+def compare_code(
+    against: str,
+    names: Sequence[str] = (),
+    folder: str | Path = PUBLISHED,
+    progress: bool = True,
+    processes: int = 2,
+    compiled: bool = True,
+    updates: int | None = None,
+) -> list[Structure]:
+    """Compare what the code of a commit and the present one make of every structure of older rows, and note in the sidecars which codes are equal.
+
+    Args:
+        against: a commit of the repository.
+        names: experiments; all if empty.
+        folder: the folder of results; the published ones if not given.
+        progress: show how far it is.
+        processes: how many train at once; a multiple of two keeps the old code beside the new.
+        compiled: compile the updates of structures whose rows were trained compiled; takes most of the time.
+        updates: how many; as many as their kind of model allows if not given.
+
+    Returns:
+        What was compared. A code counts as equal to the one at the commit if all structures that have it are.
+
+    Raises:
+        ValueError: no such commit, or code that does not train there.
+    """
+    names = list(names) or experiments(folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        old = library_at(against, Path(scratch) / "old")
+        structures = _structures(names, folder, sources_in(old / "nalm"), compiled, updates)
+        first = {next((s for s in structures if name in s.experiments), None) for name in names}
+        for structure in structures:
+            structure.trained = structure in first or isinstance(structure.run.model, NODE | DigitSequence)
+        _compare(structures, old, Path(scratch), progress, max(1, processes // 2))
+        differing = [structure for structure in structures if not structure.trained and not structure.equal]
+        for structure in differing:
+            structure.trained = True
+        _compare(differing, old, Path(scratch), progress, max(1, processes // 2))
+    unequal = {codes for structure in structures if not structure.equal for codes in structure.codes}
+    for name in names:
+        here = [structure for structure in structures if name in structure.experiments]
+        pairs = {codes for structure in here for codes in structure.codes} - unequal
+        if pairs:
+            note = {
+                "against": against,
+                "codes": {with_torch(before, torch.__version__): with_torch(now, torch.__version__) for before, now in sorted(pairs)},
+                "on a bound": sum(structure.on_a_bound for structure in here),
+                "structures": len(here),
+                "trained": sum(structure.trained for structure in here),
+                "compiled": sum(structure.compiled for structure in here if structure.trained),
+                "updates": sorted({structure.updates for structure in here if structure.trained}),
+            }
+            Store(folder, name).note("comparisons", note | surroundings())
+    return structures
+
+
+def _structures(names: Sequence[str], folder: str | Path, old: dict[str, str], compile_them: bool, updates: int | None) -> list[Structure]:
+    found: dict[tuple, Structure] = {}
+    for name in names:
+        store = Store(folder, name)
+        rows, sidecar = store.read(), store.sidecar()
+        rows = rows[freshness_of(rows, sidecar) == OLDER]
+        if rows.empty:
+            continue
+        compiled = rows["batch"].map({batch: of["compiled"] and compile_them for batch, of in sidecar["batches"].items()})
+        for (key, so), _ in rows.groupby([rows["key"].str.rpartition("-")[0], compiled]):
+            run = Run.from_json(json.dumps(sidecar["configurations"][key] | {"seed": 0}))
+            codes, number = (code(run, old), code(run)), updates or updates_of(run)
+            if codes[0] != codes[1]:
+                # Runs of one structure may have different penalties, which are part of what an update computes.
+                kind = steps.short(run, number).structure(), tuple(sorted(penalty.kind for penalty in run.recipe.penalties)), so
+                structure = found.setdefault(kind, Structure(run, bool(so), number))
+                structure.codes.add(codes)
+                structure.experiments.add(name)
+    return list(found.values())
+
+
+def _compare(structures: list[Structure], old: Path, scratch: Path, progress: bool, shares: int) -> None:
+    """Enter in each structure whether the old and the present code make the same of it."""
+    if not structures:
+        return
+    for structure, (before, now) in zip(structures, _answers(structures, old, scratch, progress, shares), strict=True):
+        structure.equal, structure.on_a_bound = before == now, now["on a bound"]
+
+
+def _answers(structures: list[Structure], old: Path, scratch: Path, progress: bool, shares: int) -> list[tuple[dict, dict]]:
+    """What the old and the present code make of each structure."""
+    parts = [structures[share::shares] for share in range(shares)]
+    started = []
+    for share, part in enumerate(parts):
+        asked = scratch / f"asked-{share}.json"
+        asked.write_text(json.dumps([structure.asked() for structure in part]))
+        for name, library in (("before", old), ("now", PACKAGE.parent)):
+            command = [sys.executable, str(Path(steps.__file__)), str(asked), str(scratch / f"{name}-{share}.json")]
+            environment = os.environ | {"PYTHONPATH": str(library), "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
+            errors = open(scratch / f"errors-{name}-{share}.txt", "w+")  # noqa: SIM115 - read below, closed with the folder
+            started.append((subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment, cwd=scratch), errors, name))
+    try:
+        with tqdm(total=2 * len(structures), unit=" structures", disable=not progress) as bar:
+            for process, errors, name in started:
+                for _ in process.stdout:
+                    bar.update()
+                if process.wait():
+                    errors.seek(0)
+                    raise ValueError(f"The code {name} does not train: {errors.read().strip().splitlines()[-1]}")
+    finally:
+        for process, errors, _ in started:
+            process.kill()
+            errors.close()
+    answers = [[json.loads((scratch / f"{name}-{share}.json").read_text()) if part else [] for name in ("before", "now")] for share, part in enumerate(parts)]
+    return [tuple(answers[index % shares][side][index // shares] for side in (0, 1)) for index in range(len(structures))]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m companion.verification.sidebyside", description="Compare the code of a commit with the present one.")
+    parser.add_argument("against", help="a commit of this repository")
+    parser.add_argument("--experiment", action="append", default=[], help="only this experiment, e.g. division/no-redundancy; may be repeated")
+    parser.add_argument("--processes", type=int, default=2, help="how many train at once (2)")
+    parser.add_argument("--eager", action="store_true", help="compile nothing")
+    parser.add_argument("--updates", type=int, help="how many; as many as their kind of model allows if not given")
+    options = parser.parse_args(arguments)
+    try:
+        found = compare_code(
+            options.against, options.experiment, processes=options.processes, compiled=not options.eager, updates=options.updates
+        )
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    for structure in found:
+        print(structure)
+    print(f"{sum(structure.equal for structure in found)} of {len(found)} structures are the same to the last bit.")
+    return int(not all(structure.equal for structure in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

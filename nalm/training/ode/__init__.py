@@ -1,0 +1,2 @@
+"""The ensemble that trains many neural ordinary differential equations at once."""
+

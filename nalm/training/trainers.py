@@ -1,0 +1,19 @@
+"""Which ensemble trains a run."""
+
+from __future__ import annotations
+
+from nalm.training.ode.ensemble import NODEEnsemble
+from nalm.models import NODE, DigitSequence
+from nalm.training.sequences import SequenceEnsemble
+from nalm.training import Ensemble, GraphedEnsemble, Run
+
+__all__ = ["trainer_of"]
+
+
+def trainer_of(run: Run, device: str = "cpu") -> type[Ensemble] | type[NODEEnsemble]:
+    """The class whose objects train runs like this one on that device."""
+    if isinstance(run.model, NODE):
+        return NODEEnsemble
+    if isinstance(run.model, DigitSequence):
+        return SequenceEnsemble
+    return GraphedEnsemble if device.startswith("cuda") else Ensemble

@@ -1,0 +1,96 @@
+"""Verdicts on sequences of digits: thresholds from reference runs, and the published numbers beside themselves."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t
+
+from companion.nau_nmu.digit_runs import LENGTHS, MODELS
+from companion.nau_nmu import digits, drawn
+from companion.rules import Claim, Comparison
+
+ERRORS = (0.9, 1.0, 1.1)  # of the reference runs, at every length
+
+
+def _reference(operation):
+    sets = {f"test_{length}": None for length in LENGTHS[operation]}
+    return [{"model": digits.REFERENCE[operation], "seed": seed, **dict.fromkeys(sets, error)} for seed, error in enumerate(ERRORS)]
+
+
+def _as_drawn(item, change=None):
+    """Ten runs of each model with the drawn counts of solved runs and means of solved at; counts of all lengths may be exchanged."""
+    operation, names = digits.FIGURES[item]
+    values, rows = drawn.values(item.replace("Figure ", "Fig")), _reference(operation)
+    for ours, theirs in names.items():
+        for seed in range(10):
+            row, lows = {"model": ours, "seed": seed, "sparsity_error": 0.01 if "no R_z" in ours else 1e-6}, {}
+            for length in map(str, LENGTHS[operation]):
+                won = (change or {}).get(ours, round(10 * values[length, theirs, "success"].estimate))
+                at = values.get((length, theirs, "solved_at_mean"))
+                row[f"test_{length}"] = 0.5 if seed < won else 2.0
+                lows[f"test_{length}"] = [(0, 3.0)] + [((at.estimate if at else 1e4) * (1 + 0.01 * (-1) ** seed), 0.5)] * (seed < won)
+            rows.append(row | {"lows": json.dumps(lows)})
+    return pd.DataFrame(rows)
+
+
+def test_the_threshold_is_the_end_of_an_interval_of_the_reference_runs():
+    rows = pd.DataFrame([*_reference("sum"), {"model": "exact sum", "test_1": 30.0}, {"model": "NAU", "test_1": 0.1}])
+    found = digits.thresholds(rows, "sum")
+    assert list(found) == list(LENGTHS["sum"])
+    assert found[1] == pytest.approx(1.0 + t.ppf(0.99, 8) * np.std(ERRORS, ddof=1) / np.sqrt(3))
+
+
+def test_a_threshold_needs_two_readers():
+    with pytest.raises(ValueError, match="two runs of the exact product that have learned to read; there are 1"):
+        digits.thresholds(pd.DataFrame({"model": "exact product", "test_1": [0.3, 30.0]}), "product")
+
+
+@pytest.mark.parametrize("item", digits.FIGURES)
+def test_what_is_drawn_agrees_with_itself(item):
+    found = list(digits.figure(item, _as_drawn(item)))
+    operation, names = digits.FIGURES[item]
+    rates = [one for one in found if isinstance(one, Comparison) and "success rate" in one.what]
+    assert len(rates) == len(names) * len(LENGTHS[operation])
+    assert found[0].what == f"{next(iter(names.values()))} at length {LENGTHS[operation][-1]}, success rate"
+    # one run has one sparsity error here, whatever the length; drawn ones belong to the runs that a length selects
+    assert not [one.what for one in found if not one.agrees and "sparsity error" not in one.what]
+
+
+def test_only_runs_of_full_length_stand_beside_the_figure():
+    rows = _as_drawn("Figure 15").assign(iterations=388_388)
+    found = digits.as_drawn("Figure 15", rows).set_index(["model", "length"])
+    values = drawn.values("Fig15")
+    assert set(found.index.levels[0]) == set(digits.FIGURES["Figure 15"][1].values())
+    assert [found["success"][place] for place in (("NMU", "2"), ("NMU", "20"), ("NALU", "7"))] == [0.9, 0.8, 0.0]
+    for (model, length), success in found["success"].items():
+        assert success == values[length, model, "success"].estimate
+    assert digits.as_drawn("Figure 15", rows.assign(iterations=3_880)) is None
+    assert digits.as_drawn("Figure 15", rows[rows["model"] != "exact product"]) is None
+    assert digits.as_drawn("Figure 15", rows[rows["model"] == "exact product"]) is None
+
+
+@pytest.mark.parametrize(
+    ("item", "change", "differing"),
+    [
+        ("Figure 4", {"NMU": 1}, "the NMU does not hinder the network before it: most runs are solved at every length"),
+        ("Figure 4", {"LSTM": 9}, "NALU and LSTM are not solved"),
+        ("Figure 13", {"NAU": 0}, "most NAUs are solved, at any length"),
+        ("Figure 14", {"NAU, no R_z": 5}, "without R_z, the success rate of the NAU increases for longer sequences"),
+    ],
+)
+def test_claims_that_do_not_hold(item, change, differing):
+    claims = [one for one in digits.figure(item, _as_drawn(item, change)) if isinstance(one, Claim)]
+    assert differing in [one.what for one in claims if not one.agrees]
+
+
+def test_without_the_penalty_models_that_are_sparse_differ():
+    rows = _as_drawn("Figure 15").assign(sparsity_error=1e-6)
+    claims = [one for one in digits.figure("Figure 15", rows) if isinstance(one, Claim)]
+    assert [one.agrees for one in claims] == [False, False]
+
+
+def test_the_figures_draw_all_models_of_the_paper():
+    drawn_here = {operation: {name for of, names in digits.FIGURES.values() if of == operation for name in names} for operation in MODELS}
+    assert {operation: names | {digits.REFERENCE[operation]} for operation, names in drawn_here.items()} == {o: set(m) for o, m in MODELS.items()}

@@ -1,0 +1,318 @@
+"""Figures: readable at the width of a page, told apart by colour-blind eyes, the same on every run."""
+
+import base64
+import io
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+from PIL import Image
+
+from companion import figures, tables
+from companion.measures import Interval, Spread
+
+# units that the papers draw together
+TOGETHER = [
+    ["Real NPU (baseline)", "Real NPU (modified)", "NRU", "NMRU"],
+    ["NPU", "RealNPU", "NMU", "NALU", "iNALU", "Dense"],
+    ["NPU", "RealNPU", "NaiveNPU", "NMU", "NALU", "iNALU"],
+    ["NAC•", "NAC•,σ", "NAC•,NMU", "NALU", "NMU", "Gated NAU/NMU"],
+    ["NAC+", "Linear", "NALU", "NAU"],
+    ["NAC•", "NAC•,σ", "NAC•,NMU", "NALU", "NMU", "LSTM", "exact product"],
+    ["NAC+", "NAC+,Rz", "NALU", "NAU", "LSTM", "exact sum"],
+    ["Real NPU (modified)", "NPU (no constraints)", "NPU (clip & reg)"],
+    ["Gated NAU/NMU", "NALU (shared)", "NALU (separate)"],
+]
+# colours as seen without one kind of cone (Machado, Oliveira & Fernandes 2009, full severity), linear RGB
+SIGHT = {
+    "full": np.eye(3),
+    "no red cones": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "no green cones": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+}
+
+
+def _linear(colour):
+    values = np.array(to_rgb(colour))
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def _lab(linear):
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ np.clip(linear, 0, 1)
+    f = np.cbrt(xyz / [0.9505, 1.0, 1.089])
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.fixture
+def summary():
+    places = ["U[-20,-10)", "U[-2,2)", "U[1,2)", "U[0.1,0.2)", "U[1.1,1.2)", "U[10,20)"]
+    table = pd.DataFrame(list(itertools.product(TOGETHER[0], places)), columns=["model", "range"])
+    table = table.assign(success=0.8, success_low=0.6, success_high=0.95, solved_at_mean=2e4)
+    table = table.assign(solved_at_low=1e4, solved_at_high=3e4)
+    return table.assign(sparsity_error=1e-6, sparsity_error_low=0.0, sparsity_error_high=np.inf)
+
+
+@pytest.mark.parametrize("name", figures.UNIT_STYLES)
+def test_colours_stand_out_from_the_white_ground(name):
+    luminance = float(_linear(figures.UNIT_STYLES[name][0]) @ [0.2126, 0.7152, 0.0722])
+    assert 1.05 / (luminance + 0.05) >= 3
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_units_drawn_together_stay_apart_for_every_eye(sight):
+    for group in TOGETHER:
+        for one, other in itertools.combinations(group, 2):
+            (colour, marker), (second, second_marker) = figures.unit_style(one), figures.unit_style(other)
+            assert marker != second_marker, (one, other)
+            apart = np.linalg.norm(_lab(SIGHT[sight] @ _linear(colour)) - _lab(SIGHT[sight] @ _linear(second)))
+            assert apart > 12, (one, other, sight, apart)
+
+
+def test_a_unit_looks_the_same_under_all_its_names():
+    assert figures.unit_style("RealNPU") == figures.unit_style("Real NPU") == figures.unit_style("Real NPU (baseline)")
+    assert figures.unit_style("NMU, no R_sparse") == figures.unit_style("NMU")
+    assert figures.unit_style("NRU (separate sign)") == figures.unit_style("NRU")
+    assert figures.unit_style("unheard of") == ("#4C4C4C", "o")  # in every process
+
+
+def _fonts(figure):
+    figure.draw_without_rendering()
+    from matplotlib.text import Text
+
+    return [text.get_fontsize() for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["NRU", "NRU, lr 1e-1", "NRU, lr 1e-2", "NMRU"],
+        ["NMU", "NMU, no R_sparse", "NMU, no W-clamp", "NMU, no R_sparse, no W-clamp"],
+        ["no L1", "L1 1e-11 to 1e-09", "L1 1e-09 to 1e-07", "L1 0.1 to 10", "clip both", "L2"],
+    ],
+)
+def test_variants_in_a_figure_are_told_apart_and_stand_out(names):
+    styles = figures.styles_of(names)
+    assert list(styles) == names and len({colour for colour, _ in styles.values()}) == len(names)
+    for colour, _ in styles.values():
+        assert 1.05 / (float(_linear(colour) @ [0.2126, 0.7152, 0.0722]) + 0.05) >= 3
+
+
+def test_three_panels(summary):
+    published = pd.DataFrame({"model": ["NRU", "LSTM"], "range": ["U[-2,2)", "U[1,2)"], "success": [1.0, 1.0]})
+    figure = figures.by_range(summary, published=published)
+    assert [axis.get_ylabel() for axis in figure.axes] == ["success rate", "solved at iteration", "sparsity error"]
+    assert figure.axes[2].get_yscale() == "log"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*TOGETHER[0], "published"]
+    rings = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "none"]
+    assert len(rings) == 1 and min(_fonts(figure)) >= 9
+
+
+def test_each_model_has_its_own_values_in_all_three_panels():
+    """One estimate per model and panel, none of which is that of another."""
+    table = pd.DataFrame({"model": ["NRU", "NRU", "NMRU", "NMRU"], "range": ["U[-2,2)", "U[1,2)"] * 2})
+    table = table.assign(success=[0.1, 0.2, 0.3, 0.4], solved_at_mean=[1e3, 2e3, 3e3, 4e3], sparsity_error=[1e-5, 2e-5, 3e-5, 4e-5])
+    for name in ("success", "solved_at", "sparsity_error"):
+        middle = table["solved_at_mean" if name == "solved_at" else name]
+        table = table.assign(**{f"{name}_low": middle * 0.9, f"{name}_high": middle * 1.1})
+    figure = figures.by_range(table)
+    expected = [("success", [0.1, 0.2], [0.3, 0.4]), ("solved_at", [1e3, 2e3], [3e3, 4e3]), ("sparsity_error", [1e-5, 2e-5], [3e-5, 4e-5])]
+    for axis, (name, *estimates) in zip(figure.axes, expected, strict=True):
+        nru, nmru = (line for line in axis.lines if line.get_linestyle() == "None")
+        assert [nru.get_color(), nmru.get_color()] == [figures.unit_style("NRU")[0], figures.unit_style("NMRU")[0]]
+        assert [list(nru.get_ydata()), list(nmru.get_ydata())] == estimates, name
+        ends = [[part[:, 1].tolist() for part in bars.get_segments()] for bars in axis.collections]
+        np.testing.assert_allclose(ends, [[[0.9 * middle, 1.1 * middle] for middle in of_model] for of_model in estimates], err_msg=name)
+
+
+def test_one_panel_without_solved_runs(summary):
+    summary[["solved_at_mean", "solved_at_low", "solved_at_high"]] = np.nan
+    figure = figures.by_range(summary, panels="solved_at")
+    assert "no run was solved" in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_one_panel_of_zeros(summary):
+    summary[["sparsity_error", "sparsity_error_low", "sparsity_error_high"]] = 0.0
+    figure = figures.by_range(summary, panels="sparsity_error")
+    assert "0 in all solved runs" in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_pictures_are_sharp_and_repeatable(summary):
+    shows = [figures.by_range(summary)._repr_mimebundle_() for _ in range(2)]
+    assert shows[0] == shows[1]
+    data, metadata = shows[0]
+    picture = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
+    assert picture.width == 1400 and metadata["image/png"] == {"width": 700}
+    assert picture.convert("RGBA").getpixel((0, 0)) == (255, 255, 255, 255)
+    assert " at 0x" not in data["text/plain"]
+
+
+def test_error_maps_keep_to_their_scale():
+    grid, positive = np.arange(-4.1, 4, 0.2), np.arange(0.1, 4.05, 0.1)
+    errors = {
+        "x + y": {"NPU": np.full((41, 41), 1e-9), "NMU": np.full((41, 41), np.inf)},
+        "√x": {"NPU": np.full((40, 40), np.nan)},
+    }
+    figure = figures.error_maps(errors, {"x + y": (grid, grid), "√x": (positive, positive)})
+    first, second, third, empty = figure.axes[:4]
+    assert first.collections[0].get_array().min() == -4 and second.collections[0].get_array().max() == 2
+    assert third.collections[0].get_array().mask.all() and not empty.collections
+    assert min(_fonts(figure)) >= 9
+    with pytest.raises(ValueError, match=r"has shape \(40, 40\); its grid asks for \(41, 41\)"):
+        figures.error_maps({"√x": errors["√x"]}, {"√x": (grid, grid)})
+    with pytest.raises(ValueError, match="no task with a grid called '√x'"):
+        figures.error_maps(errors, {"x + y": (grid, grid)})
+    with pytest.raises(ValueError, match="no error maps"):
+        figures.error_maps({}, {})
+
+
+def test_learning_curves():
+    logs = pd.DataFrame(
+        [
+            {"model": model, "seed": seed, "iteration": step, "test_mse": 10.0 ** (-step / 1000 - seed)}
+            for model, seed, step in itertools.product(["NRU", "NMRU"], range(3), range(0, 5001, 1000))
+        ]
+    )
+    figure = figures.curves(logs, threshold=1e-5)
+    assert len(figure.axes[0].lines) == 2 * (3 + 1) + 1 and figure.axes[0].get_yscale() == "log"
+    with pytest.raises(ValueError, match="no column of the logs called 'sed': did you mean 'seed'"):
+        figures.curves(logs, run="sed")
+
+
+def test_the_thick_line_of_learning_curves_is_the_median():
+    rows = [(seed, step, error) for step in (0, 10) for seed, error in enumerate([1e-3, 1e-2, 1e5 + step])]
+    logs = pd.DataFrame(rows, columns=["seed", "iteration", "test_mse"])
+    *runs, middle = figures.curves(logs.assign(model="NMU")).axes[0].lines
+    assert [list(line.get_ydata()) for line in runs] == [[1e-3] * 2, [1e-2] * 2, [1e5, 1e5 + 10]]
+    assert list(middle.get_xdata()) == [0, 10] and list(middle.get_ydata()) == [1e-2, 1e-2]
+
+
+def test_distribution_shows_success_rates():
+    rows = pd.DataFrame({"model": ["NMU"] * 4 + ["NALU"] * 2, "test_mse": [1e-9, 1e-8, 10.0, np.nan, 0.0, np.inf]})
+    figure = figures.distribution(rows, threshold=1e-5, published={"NMU": 0.94, "LSTM": 1.0})
+    axis = figure.axes[0]
+    nmu, nalu = (line for line in axis.lines if line.get_drawstyle() == "steps-post")
+    assert np.interp(-5, np.log10(nmu.get_xdata()[:3]), nmu.get_ydata()[:3]) == nmu.get_ydata()[2] == 0.5
+    assert nmu.get_ydata()[-1] == 0.75 and nalu.get_ydata()[-1] == 0.5  # NaN and infinity are in no share
+    rings = [line for line in axis.lines if line.get_markerfacecolor() == "none"]
+    assert [(ring.get_xdata()[0], ring.get_ydata()[0]) for ring in rings] == [(1e-5, 0.94)]
+    assert axis.get_xscale() == "log" and min(_fonts(figure)) >= 9
+    figures.distribution(rows[rows["model"] == "NALU"]).draw_without_rendering()
+    alone = figures.distribution(rows[rows["test_mse"] == 10.0], threshold=1e-5)
+    assert alone.axes[0].get_xlim()[0] < 1e-5 and min(_fonts(alone)) >= 9
+    with pytest.raises(ValueError, match="no column of the rows called 'test': did you mean 'test_mse'"):
+        figures.distribution(rows, value="test")
+
+
+def test_a_scatter_of_runs_beside_published_ones():
+    points = pd.DataFrame(
+        [
+            {"model": model, "task": task, "side": side, "count": 10 + seed, "test_mse": error}
+            for model, task, side in itertools.product(["NPU", "NMU"], "+÷", ["one", "two"])
+            for seed, error in enumerate([1e-7, np.inf, np.nan])
+        ]
+    )
+    published = points[(points["side"] == "one") & (points["model"] == "NMU")]
+    figure = figures.scatter(
+        points, x="count", column="side", published=published, levels={"+": 0.1}, limits={"÷": (1e-9, 1.0)}, level_name="a constant", xlabel="parameters"
+    )
+    upper, _, left, right = figure.axes
+    assert [axis.get_ylabel() for axis in (upper, left)] == ["+: test MSE", "÷: test MSE"] and upper.get_title() == "one"
+    assert (left.get_xscale(), left.get_yscale(), left.get_ylim(), right.get_xlabel()) == ("log", "log", (1e-9, 1.0), "parameters")
+    assert [len(axis.lines) for axis in figure.axes] == [4, 3, 3, 2]  # with a dashed line, without rings
+    assert all(list(line.get_ydata()) == [1e-7, 1.0] for line in left.lines)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["NPU", "NMU", "published", "a constant"]
+    assert min(_fonts(figure)) >= 9
+    assert len(figures.scatter(points, x="count").axes) == 2
+    with pytest.raises(ValueError, match="no column of the points called 'counts': did you mean 'count'"):
+        figures.scatter(points, x="counts")
+
+
+def test_gates_are_counted_in_bins_around_the_choices():
+    rows = pd.DataFrame(
+        [
+            {"operation": operation, "model": model, "gate": gate, "success": success}
+            for operation, model in itertools.product(["mul", "add"], ["NALU (shared)", "NALU (separate)"])
+            for gate, success in [(0.0, True), (0.02, True), (0.022, False), (1.0, False), (np.nan, False)]
+        ]
+    )
+    published = rows.dropna().assign(count=3).iloc[:1]
+    figure = figures.gate_histograms(rows, published)
+    assert [axis.get_title() for axis in figure.axes] == ["NALU (shared)", "NALU (separate)", "", ""]
+    heights = [[bar.get_height() for bar in axis.patches] for axis in figure.axes]
+    assert heights == [[2, 1, 1]] * 4  # solved near 0; not solved around 1/24 and at 1
+    centres = [bar.get_x() + bar.get_width() / 2 for bar in figure.axes[0].patches]
+    np.testing.assert_allclose(centres, [-1 / 96, 1 / 24 + 1 / 96, 1 + 1 / 96])
+    assert [list(line.get_ydata()) for line in figure.axes[0].lines] == [[3], []]
+    assert min(_fonts(figure)) >= 9
+    with pytest.raises(ValueError, match="no column of the rows called 'gates': did you mean 'gate'"):
+        figures.gate_histograms(rows, row="gates")
+
+
+def test_bad_input_is_one_sentence(summary):
+    with pytest.raises(ValueError, match="no panel called 'sucess': did you mean 'success'"):
+        figures.by_range(summary, panels=("sucess",))
+    with pytest.raises(ValueError, match="no column of the summary called 'ranges': did you mean 'range'"):
+        figures.by_range(summary, x="ranges")
+
+
+def test_style_is_left_as_it_was():
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    with figures.style():
+        assert matplotlib.rcParams["font.size"] == 10
+    assert dict(matplotlib.rcParams) == before
+    with matplotlib.rc_context():
+        figures.use_style()
+        assert matplotlib.rcParams["savefig.dpi"] == 200
+
+
+def test_a_table_as_a_page_and_as_text():
+    frame = pd.DataFrame(
+        {
+            "model": ["NRU", "N<M>RU"],
+            "here": [Interval(0.64, 0.44518, 0.79752, 25), Interval(1.0, np.nan, np.nan, 1)],
+            "published": [Spread(0.08, 0.021, 20), Spread(1.0, 0.5, 20)],
+            "iterations": [50000, 200000],
+            "agrees": [True, False],
+        }
+    )
+    table = tables.values_beside_published(frame, caption="Success rates")
+    page = table._repr_html_()
+    for part in ("<caption>Success rates</caption>", "0.64 [0.445, 0.798]", "0.080 ± 0.021", "50,000", "N&lt;M&gt;RU",
+                 "overflow-x:auto", "<td>yes</td>", '<td class="number">200,000</td>', 'scope="col"'):  # fmt: skip
+        assert part in page
+    assert repr(table).splitlines()[2].split()[0] == "NRU"
+
+
+@pytest.mark.parametrize(
+    ("estimate", "spread", "expected"),
+    [
+        (11.43389, 0.03391, "11.434 ± 0.034"),
+        (0.0023, 0.0996, "0.002 ± 0.100"),
+        (5.7234e-5, 5.6e-5, "0.000057 ± 0.000056"),
+        (5.7234e-7, 5.6e-7, "5.72e-07 ± 5.6e-07"),
+        (3750.0, 870.0, "3,750 ± 870"),
+        (2.9e83, 2.9e83, "2.9e+83 ± 2.9e+83"),
+        (2.84, float("nan"), "2.84 ± –"),
+        (2.84, 0.0, "2.84 ± 0"),
+        (float("nan"), float("nan"), "– ± –"),
+    ],
+)
+def test_spreads_end_at_their_second_digit(estimate, spread, expected):
+    assert tables.text(Spread(estimate, spread, 20)) == expected
+
+
+def test_lines_over_lengths_are_in_order_with_bands_and_rings():
+    places = ["1", "10", "2"]
+    table = pd.DataFrame({"length": places, "model": "NMU", "success": [0.9, 0.5, 0.7], "success_low": 0.1, "success_high": 1.0})
+    (axis,) = figures.over_lengths(table, table[["length", "model", "success"]], panels=["success"]).axes
+    rings, ours = axis.lines
+    assert ours.get_ydata().tolist() == rings.get_ydata().tolist() == [0.9, 0.7, 0.5]
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["1", "2", "10"]
+    assert len(axis.collections) == 1 and rings.get_markerfacecolor() == "none"
+    with pytest.raises(ValueError, match="nothing to draw"):
+        figures.over_lengths()
+    with pytest.raises(ValueError, match="no panel called 'succes'"):
+        figures.over_lengths(table, panels=["succes"])

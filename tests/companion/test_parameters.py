@@ -1,0 +1,67 @@
+"""Parameters of a chapter are checked before anything trains."""
+
+import pytest
+
+from companion.parameters import above, at_least, check, one_of, some_of, some_or_none_of
+
+CELL = {
+    "__annotations__": {"seeds": int, "iterations": "int", "lr": float, "models": list, "stream": str, "quick": bool, "device": str, "results": str},
+    "seeds": 25, "iterations": 50_000, "lr": 0.1, "models": ["NRU"], "stream": "own", "quick": False, "device": "cpu", "results": "",
+}  # fmt: skip
+RULES = {"models": some_of(["NRU", "NMRU"]), "stream": one_of(["own", "common"]), "lr": above(0)}
+
+
+def test_good_parameters_come_back_with_their_types():
+    p = check(CELL | {"models": "NMRU,NRU", "lr": 1, "_private": 3, "In": [], "Out": {}, "print": print}, **RULES)
+    assert p.seeds == 25 and p.models == ["NMRU", "NRU"] and p.lr == 1.0 and isinstance(p.lr, float)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "sentence"),
+    [
+        ({"sedes": 3}, ValueError, "no parameter 'sedes': did you mean 'seeds'"),
+        ({"seeds": 0}, ValueError, "'seeds' is 0, but must be at least 1"),
+        ({"seeds": "3"}, TypeError, "'seeds' must be of type int, but is '3' of type str"),
+        ({"seeds": True}, TypeError, "must be of type int"),
+        ({"seeds": 2.0}, TypeError, "must be of type int"),
+        ({"iterations": -5}, ValueError, "'iterations' is -5"),
+        ({"lr": "1e-2"}, TypeError, "'lr' must be of type float, but is '1e-2' of type str"),
+        ({"lr": float("nan")}, ValueError, "'lr' is nan, but must be more than 0"),
+        ({"models": []}, ValueError, "'models' is empty: choose at least one of 'NRU', 'NMRU'"),
+        ({"models": ["NRUU"]}, ValueError, "unknown value 'NRUU': did you mean 'NRU'"),
+        ({"models": "NRU,NRU"}, ValueError, "names something twice"),
+        ({"models": 3}, TypeError, "must be of type list"),
+        ({"stream": "mine"}, ValueError, "unknown value 'mine'"),
+        ({"quick": 1}, TypeError, "must be of type bool"),
+        ({"device": "cuda:99"}, ValueError, "Device 'cuda:99' is not there"),
+        ({"device": "gpu"}, ValueError, "Unknown device 'gpu'"),
+        ({"results": __file__}, ValueError, "is a file"),
+    ],
+)
+def test_bad_parameters_are_refused_with_a_sentence(changed, error, sentence):
+    with pytest.raises(error, match=sentence):
+        check(CELL | changed, **RULES)
+
+
+def test_ranges_may_be_given_as_text():
+    cell = {"__annotations__": {"ranges": list}, "ranges": "U[-2,2), U[1.1,1.2),U[1,2)", "RANGES": [1]}
+    assert check(cell).ranges == ["U[-2,2)", "U[1.1,1.2)", "U[1,2)"]
+
+
+def test_choices_need_not_be_text():
+    assert one_of(range(1, 21))("longest", 20) == 20
+    with pytest.raises(ValueError, match="unknown value 30"):
+        one_of(range(1, 21))("longest", 30)
+
+
+def test_a_list_may_be_allowed_to_be_empty():
+    rule = some_or_none_of(["NRU", "NMRU"])
+    assert rule("models", []) == [] and rule("models", ["NMRU"]) == ["NMRU"]
+    with pytest.raises(ValueError, match="unknown value 'NRUU'"):
+        rule("models", ["NRUU"])
+
+
+def test_at_least():
+    assert at_least(2)("x", 2) == 2
+    with pytest.raises(ValueError, match="at least 2"):
+        at_least(2)("x", 1.5)

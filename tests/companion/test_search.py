@@ -1,0 +1,52 @@
+"""The search finds the exact form from a start that has too many numbers, and records what it found."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+
+from companion.discovery import Discovery, PowerSystem, discover, discover_all, recorded
+from companion.npu.settings import EXACT_FSIR, fsir_arm
+from nalm.tasks import FractionalSIRTask
+from nalm.training import Run
+
+TIMES = np.linspace(0.0, 4.0, 10)
+STATES = np.stack([(4 - TIMES / 2) ** 2, 1 + TIMES], 1)  # x' = -sqrt(x), y' = 1
+
+
+
+def start(seed: int = 0) -> PowerSystem:
+    random = np.random.RandomState(seed)
+    numbers = np.concatenate([random.uniform(0, 0.5, (3, 2)), random.uniform(-0.05, 0.05, (3, 2)), random.uniform(-0.3, 0.3, (3, 2))], 1)
+    return PowerSystem(numbers, np.ones_like(numbers, dtype=bool))
+
+
+def test_exact_form_is_found():
+    sizes = []
+    found = discover(start(), TIMES, STATES, lambda size, error: sizes.append(size))
+    assert found.error < 1e-9 and found.system.size <= 4
+    assert not found.system.free[:, 2:4].any()  # no imaginary weights
+    assert sizes == [size for size, _ in found.path[1:]] and sizes == sorted(sizes, reverse=True)
+
+
+def test_discoveries_are_recorded_and_read(tmp_path, monkeypatch):
+    """A stub of the search makes it short; the file, the processes and the errors are real."""
+    arm = fsir_arm("RealNPU", 6, 0.0)
+    run = Run(task=FractionalSIRTask(), model=arm.model, recipe=arm.recipe, seed=3, labels={"model": "RealNPU"})
+    monkeypatch.setattr(recorded, "ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
+    exact = PowerSystem.of(EXACT_FSIR)
+    monkeypatch.setattr(recorded, "discover", lambda start, times, states: Discovery(exact, 1e-9, [(24, 0.1), (10, 1e-9)]))
+    first = discover_all([run], results=str(tmp_path), progress=False)
+    assert first["numbers"].item() == 10 and first["mse"].item() < 1e-6 and first["test_mse"].item() < 1e-6
+    assert json.loads(first["weights"].item()) == EXACT_FSIR
+    assert first["fresh"].item() and first["seed"].item() == 3
+    file = tmp_path / "beyond" / "equations.json"
+    before = file.read_bytes()
+    monkeypatch.setattr(recorded, "discover", None)
+    pd.testing.assert_frame_equal(discover_all([run], results=str(tmp_path), progress=False), first)
+    assert file.read_bytes() == before
+    content = json.loads(before)
+    content[run.key]["code"] = "another"
+    file.write_text(json.dumps(content))
+    assert not discover_all([run], results=str(tmp_path), progress=False)["fresh"].item()

@@ -1,0 +1,42 @@
+"""Models as values."""
+
+import pytest
+import torch
+
+from nalm.models import GatedStack, Layer, Stack
+from companion.nau_nmu import settings as nau_nmu
+from nalm.training import Ensemble
+
+
+def test_the_last_draw_of_the_initial_weights_is_kept():
+    layers = (Layer(unit="RealNPU"),)
+    torch.manual_seed(7)
+    first, second = (Stack(layers=layers).build(2)[0].weight for _ in range(2))
+    torch.manual_seed(7)
+    assert torch.equal(Stack(layers=layers, draws=2).build(2)[0].weight, second)
+    assert not torch.equal(first, second)
+
+
+def test_one_draw_is_the_key_it_always_was():
+    assert "draws" not in Stack.of("NMU", 1).canonical()
+
+
+@pytest.mark.parametrize("name", nau_nmu.gate_arms())
+def test_the_mean_gate_is_observed_and_changes_no_training(name):
+    (gated,) = nau_nmu.gate_runs([name], ["mul"], seeds=1, iterations=20)
+    plain = gated.but(model=Stack(layers=gated.model.layers))
+    with_gate, without = (Ensemble([run]).train() for run in (gated, plain))
+    weights = {parameter: torch.from_numpy(values[0]) for parameter, values in with_gate.weights.items()}
+    assert all(torch.equal(values, torch.from_numpy(without.weights[parameter][0])) for parameter, values in weights.items())
+
+    x = gated.task.evaluation(seed=0)["valid"].inputs
+    first, second = gated.model.build(100)
+    first.load_state_dict({name.removeprefix("0."): values for name, values in weights.items() if name.startswith("0.")})
+    expected = torch.sigmoid(first(x) @ weights["1.gate_weight"].T).mean().item()
+    assert gated.model.observed(weights, x) == {"gate": pytest.approx(expected, rel=1e-5)}
+    assert 0 < expected < 1
+
+
+def test_a_unit_without_a_gate_is_refused():
+    with pytest.raises(ValueError, match="The last unit is NMU, which has no gate that depends on the input; allowed: .*NALU"):
+        GatedStack.of("NALU", 2, "NMU", 1)
