@@ -45,7 +45,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """A skipped test has tested nothing: it fails, unless it needs a GPU where there is none."""
     report = (yield).get_result()
-    if report.skipped and not hasattr(report, "wasxfail") and not (call.excinfo and call.excinfo.errisinstance(NeedsGPU)):
+    if (
+        report.skipped
+        and not hasattr(report, "wasxfail")
+        and not (call.excinfo and call.excinfo.errisinstance(NeedsGPU))
+    ):
         report.outcome = "failed"
         report.longrepr = f"Skipped, but every test must run: {call.excinfo.value if call.excinfo else ''}"
 
@@ -69,7 +73,9 @@ class EveryChapter:
         self.tested.add(report.nodeid.partition("::")[0])
 
     def left_out(self) -> list[str]:
-        notebooks = (path for path in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+        notebooks = (
+            path for path in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts
+        )
         return sorted({path.relative_to(ROOT).as_posix() for path in notebooks} - self.tested)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -97,7 +103,11 @@ class NotRun:
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         if self.names:
-            said = "1 test needs a GPU and was not run" if len(self.names) == 1 else f"{len(self.names)} tests need a GPU and were not run"
+            said = (
+                "1 test needs a GPU and was not run"
+                if len(self.names) == 1
+                else f"{len(self.names)} tests need a GPU and were not run"
+            )
             config.get_terminal_writer().line(said)
 
 

@@ -36,7 +36,12 @@ class Value(BaseModel, metaclass=_OneSentence):
 
         As defaults are left out, a new field with a default changes no existing form; a default must therefore never change its meaning.
         """
-        return json.dumps(self.model_dump(mode="json", exclude_defaults=True), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(
+            self.model_dump(mode="json", exclude_defaults=True),
+            sort_keys=True,
+            separators=(",", ":"),
+            ensure_ascii=False,
+        )
 
     def but(self, **fields: Any) -> Self:
         """This value with other fields, checked like a new one.

@@ -64,12 +64,16 @@ def find(seconds: float = OPENING) -> str:
         found = shutil.which(named)
         if not found or not opens_a_page(found, seconds):
             why = "does not open a page" if found else "is not there or no program"
-            raise NoChromium(f"{VARIABLE} names {named!r}, which {why}: set it to the path of a Chromium that opens one, or unset it.")
+            raise NoChromium(
+                f"{VARIABLE} names {named!r}, which {why}: set it to the path of a Chromium that opens one, or unset it."
+            )
         return found
     for candidate in candidates():
         if opens_a_page(candidate, seconds):
             return candidate
-    raise NoChromium(f"There is no Chromium that opens a page: install one (Debian: {_by_hand()}), or set {VARIABLE} to the path of one.")
+    raise NoChromium(
+        f"There is no Chromium that opens a page: install one (Debian: {_by_hand()}), or set {VARIABLE} to the path of one."
+    )
 
 
 def find_or_install(seconds: float = OPENING) -> str:
@@ -110,14 +114,30 @@ def _by_debian() -> Iterator[str]:
     root = _as_root()
     if root is not None and shutil.which("apt-get"):
         say("Installing Debian's package of Chromium.")
-        _run([*root, "apt-get", "update", "-qq"], INSTALLING)  # where some lists cannot be had, the others may do
-        apt = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=120", "install", "-y", "-qq", "--no-install-recommends"]
+        _run(
+            [*root, "apt-get", "update", "-qq"], INSTALLING
+        )  # where some lists cannot be had, the others may do
+        apt = [
+            "env",
+            "DEBIAN_FRONTEND=noninteractive",
+            "apt-get",
+            "-o",
+            "DPkg::Lock::Timeout=120",
+            "install",
+            "-y",
+            "-qq",
+            "--no-install-recommends",
+        ]
         if _run([*root, *apt, "chromium", "fonts-liberation"], INSTALLING) is not None:
             yield str(DEBIAN)
 
 
 def _by_hand() -> str:
-    return "sudo apt-get install chromium" if shutil.which("apt-get") else f"{sys.executable} -m playwright install --with-deps chromium"
+    return (
+        "sudo apt-get install chromium"
+        if shutil.which("apt-get")
+        else f"{sys.executable} -m playwright install --with-deps chromium"
+    )
 
 
 def _as_root() -> list[str] | None:
@@ -135,10 +155,16 @@ def _playwrights() -> list[str]:
 
 def _run(command: Sequence[str], seconds: float) -> str | None:
     """What the command printed once it has succeeded; ``None`` if it failed, or took longer and was ended with all that it had started."""
-    with tempfile.TemporaryFile("w+") as printed:  # not a pipe, which what a command leaves behind would keep open
+    with tempfile.TemporaryFile(
+        "w+"
+    ) as printed:  # not a pipe, which what a command leaves behind would keep open
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.DEVNULL, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
             )
         except OSError:
             return None
@@ -161,7 +187,10 @@ def _open(executable: str, seconds: float) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=FLAGS, timeout=1000 * seconds)
         page = browser.new_page()
-        page.goto("data:text/html,<script>document.title = 'six times seven: ' + 6 * 7</script>", timeout=1000 * seconds)
+        page.goto(
+            "data:text/html,<script>document.title = 'six times seven: ' + 6 * 7</script>",
+            timeout=1000 * seconds,
+        )
         assert page.title() == "six times seven: 42", page.title()
         browser.close()
 

@@ -26,7 +26,11 @@ PACKAGES = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_", "REQUE
 
 def bare(environment: dict[str, str], folder: Path) -> dict[str, str]:
     """The environment of a user who has just come to this machine; what it needs is made in a folder."""
-    kept = {name: value for name, value in environment.items() if name in KEPT or name.upper().startswith(PACKAGES)}
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if name in KEPT or name.upper().startswith(PACKAGES)
+    }
     home = folder / "home"
     home.mkdir()
     return kept | {"HOME": str(home), "PATH": without_chromium(environment["PATH"], folder)}
@@ -34,7 +38,11 @@ def bare(environment: dict[str, str], folder: Path) -> dict[str, str]:
 
 def without_chromium(path: str, folder: Path) -> str:
     """A ``PATH`` of the same programs, but for every Chromium."""
-    return os.pathsep.join(str(_without(Path(one), folder / f"bin{number}")) for number, one in enumerate(path.split(os.pathsep)) if one)
+    return os.pathsep.join(
+        str(_without(Path(one), folder / f"bin{number}"))
+        for number, one in enumerate(path.split(os.pathsep))
+        if one
+    )
 
 
 def _without(programs: Path, copy: Path) -> Path:
@@ -59,10 +67,20 @@ def main(commands: list[str]) -> None:
             took[command] = time.monotonic() - start
             if ended.returncode:
                 sys.exit(f"On a bare machine 'make {command}' fails, after {took[command]:.0f} s.")
-        changed = subprocess.run(["git", "status", "--porcelain"], cwd=clone, env=environment, capture_output=True, text=True, check=True).stdout
+        changed = subprocess.run(
+            ["git", "status", "--porcelain"],
+            cwd=clone,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         if changed:
             sys.exit(f"On a bare machine the commands change what is committed:\n{changed}")
-    print("On a bare machine: " + ", ".join(f"make {command} passes in {seconds:.0f} s" for command, seconds in took.items()))
+    print(
+        "On a bare machine: "
+        + ", ".join(f"make {command} passes in {seconds:.0f} s" for command, seconds in took.items())
+    )
 
 
 if __name__ == "__main__":

@@ -80,7 +80,9 @@ def _compile(folder: Path, sender: Connection, cxx: str, all_of_it: bool) -> Non
     x = torch.linspace(0.1, 2, 96).reshape(8, 12)
     (values,) = Compiled(lambda a: ((a.log() * a).cos().sum(1) + torch.tensor(0.25),))(x)
     bits, known = hashlib.sha256(values.numpy().tobytes()).hexdigest(), counters["inductor"]
-    sender.send(Found(os.environ[kept.VARIABLE], bits, known["fxgraph_cache_hit"], known["fxgraph_cache_miss"]))
+    sender.send(
+        Found(os.environ[kept.VARIABLE], bits, known["fxgraph_cache_hit"], known["fxgraph_cache_miss"])
+    )
 
 
 def compile_in(folder: Path, processes: int = 1, all_of_it: bool = False) -> list[Found]:
@@ -108,7 +110,9 @@ def kill(process: BaseProcess, with_group: bool) -> bool:
     return process.exitcode == -signal.SIGKILL
 
 
-def sweep(folder: Path, kills: int, chance: random.Random, seconds: float, all_of_it: bool = False) -> tuple[int, list[Found]]:
+def sweep(
+    folder: Path, kills: int, chance: random.Random, seconds: float, all_of_it: bool = False
+) -> tuple[int, list[Found]]:
     """Kill processes that share a folder, each within so many seconds, until one ends before; how many, and what the next two find."""
     killed, begun = 0, []
     try:
@@ -128,7 +132,9 @@ def sweep(folder: Path, kills: int, chance: random.Random, seconds: float, all_o
 def check(found: list[Found], undisturbed: Found) -> None:
     """Two processes after one that was killed found what an undisturbed one did, and the second of them had to compile nothing."""
     assert [one.bits for one in found] == [undisturbed.bits] * 2, f"other numbers after a kill: {found}"
-    assert (found[1].read, found[1].compiled) == (1, 0), f"what was compiled after a kill was not kept: {found}"
+    assert (found[1].read, found[1].compiled) == (1, 0), (
+        f"what was compiled after a kill was not kept: {found}"
+    )
 
 
 def main(number: int) -> None:
@@ -145,7 +151,9 @@ def main(number: int) -> None:
                 start = time.monotonic()
                 (undisturbed[all_of_it],) = compile_in(Path(folder) / "undisturbed", all_of_it=all_of_it)
                 seconds[all_of_it] = time.monotonic() - start
-            kills, found = sweep(Path(folder) / "killed", min(6, number - killed), chance, seconds[all_of_it], all_of_it)
+            kills, found = sweep(
+                Path(folder) / "killed", min(6, number - killed), chance, seconds[all_of_it], all_of_it
+            )
             check(found, undisturbed[all_of_it])
         killed, folders = killed + kills, folders + 1
         print(f"{killed} kills in {folders} folders: the numbers of an empty one", flush=True)

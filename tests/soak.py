@@ -19,9 +19,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
+from companion.npu.settings import fsir_arm
 
 from nalm.models import Stack
-from companion.npu.settings import fsir_arm
 from nalm.records import Store, run_all, workers
 from nalm.tasks import FractionalSIRTask, SingleModuleTask
 from nalm.training import Adam, Discretisation, Recipe, Run
@@ -29,13 +29,20 @@ from nalm.training import Adam, Discretisation, Recipe, Run
 # The worker processes import this file as well.
 workers.CHECKPOINT_SECONDS = 0.2
 
-EXPERIMENTS = {"soak/short": (6, 2000), "soak/long": (4, 20_000), "soak/equations": (4, 40)}  # name: ensembles, iterations
+EXPERIMENTS = {
+    "soak/short": (6, 2000),
+    "soak/long": (4, 20_000),
+    "soak/equations": (4, 40),
+}  # name: ensembles, iterations
 
 
 def runs(experiment: str) -> list[Run]:
     ensembles, iterations = EXPERIMENTS[experiment]
     if experiment == "soak/equations":
-        arms = [fsir_arm("NPU", hidden=3 + i, penalty=0.01, iterations=iterations, finish=iterations) for i in range(ensembles)]
+        arms = [
+            fsir_arm("NPU", hidden=3 + i, penalty=0.01, iterations=iterations, finish=iterations)
+            for i in range(ensembles)
+        ]
         recipes = [arm.recipe.but(log_interval=2) for arm in arms]
         return [
             Run(task=FractionalSIRTask(), model=arm.model.but(step=20.0), recipe=recipe, seed=seed)
@@ -43,9 +50,16 @@ def runs(experiment: str) -> list[Run]:
             for seed in range(3)
         ]
     penalties = (Discretisation(weight=1.0, start=100, end=1000),)
-    recipes = [Recipe(iterations=iterations + i, optimiser=Adam(lr=1e-2), log_interval=100, penalties=penalties) for i in range(ensembles)]
+    recipes = [
+        Recipe(iterations=iterations + i, optimiser=Adam(lr=1e-2), log_interval=100, penalties=penalties)
+        for i in range(ensembles)
+    ]
     task = SingleModuleTask.on("U[1,2)", operation="div")
-    return [Run(task=task, model=Stack.of("NMRU", 1), recipe=recipe, seed=seed, threshold=1e-5) for recipe in recipes for seed in range(3)]
+    return [
+        Run(task=task, model=Stack.of("NMRU", 1), recipe=recipe, seed=seed, threshold=1e-5)
+        for recipe in recipes
+        for seed in range(3)
+    ]
 
 
 def start(experiment: str, folder: Path) -> subprocess.Popen:
@@ -61,9 +75,15 @@ def said(folder: Path) -> str:
 
 def members(group: int) -> list[int]:
     """The processes of a process group that are not its leader."""
-    found = subprocess.run(["ps", "-e", "-o", "pid=,pgid=,stat="], capture_output=True, text=True, check=True).stdout.split("\n")
+    found = subprocess.run(
+        ["ps", "-e", "-o", "pid=,pgid=,stat="], capture_output=True, text=True, check=True
+    ).stdout.split("\n")
     fields = [line.split() for line in found if line]
-    return [int(pid) for pid, pgid, state in fields if int(pgid) == group and int(pid) != group and not state.startswith("Z")]
+    return [
+        int(pid)
+        for pid, pgid, state in fields
+        if int(pgid) == group and int(pid) != group and not state.startswith("Z")
+    ]
 
 
 def kill(process: subprocess.Popen, chance: random.Random) -> bool:
@@ -74,7 +94,9 @@ def kill(process: subprocess.Popen, chance: random.Random) -> bool:
         if what == "everything":
             os.killpg(process.pid, signal.SIGKILL)
         else:
-            os.kill(process.pid if what == "main process" or not others else chance.choice(others), signal.SIGKILL)
+            os.kill(
+                process.pid if what == "main process" or not others else chance.choice(others), signal.SIGKILL
+            )
     except ProcessLookupError:
         return False  # done in the meantime
     return True
@@ -115,8 +137,12 @@ def attempt(experiment: str, folder: Path, chance: random.Random, longest: float
         killed = [process for process in processes if process.poll() is None and kill(process, chance)]
         codes = {process: process.wait() for process in processes}
         failed = [code for process, code in codes.items() if process not in killed and code != 0]
-        assert not failed, f"a sweep of {experiment} failed that nobody had killed (exit code {failed[0]}):\n{said(folder)}"
-        assert all(map(ended, processes)), f"a killed sweep of {experiment} left processes behind:\n{said(folder)}"
+        assert not failed, (
+            f"a sweep of {experiment} failed that nobody had killed (exit code {failed[0]}):\n{said(folder)}"
+        )
+        assert all(map(ended, processes)), (
+            f"a killed sweep of {experiment} left processes behind:\n{said(folder)}"
+        )
     except BaseException:
         for process in processes:
             stop(process)
@@ -152,7 +178,11 @@ def undisturbed(experiment: str, folder: Path) -> float:
 def check(experiment: str, folder: Path, whole: Path) -> None:
     """A killed sweep has the rows of the undisturbed one, and left no other files."""
     pd.testing.assert_frame_equal(read(folder, experiment), read(whole, experiment), check_exact=True)
-    files = (path for path in (folder / "results").rglob("*") if path.is_file() and path.parent.name != ".checkpoints")
+    files = (
+        path
+        for path in (folder / "results").rglob("*")
+        if path.is_file() and path.parent.name != ".checkpoints"
+    )
     left = {path.suffix for path in files}
     assert left == {".csv", ".json", ".lock"}, f"files were left behind: {left}"
 

@@ -33,8 +33,21 @@ def run(tmp_path):
         (tmp_path / "torch.py").write_text(f"class cuda:\n    is_available = staticmethod(lambda: {gpu})\n")
         for name in names:
             (tmp_path / f"test_{name.replace(' ', '_')}.py").write_text(f"import pytest\n{TESTS[name]}\n")
-        command = [sys.executable, "-m", "pytest", "-p", "xdist", "-n", str(workers), "-p", "no:cacheprovider", "."]
-        alone = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # no time goes into plugins that are not needed
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "xdist",
+            "-n",
+            str(workers),
+            "-p",
+            "no:cacheprovider",
+            ".",
+        ]
+        alone = os.environ | {
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"
+        }  # no time goes into plugins that are not needed
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=alone)
         return ended.stdout.splitlines(), ended.returncode == 0
 
@@ -46,7 +59,12 @@ def test_those_that_need_a_gpu_are_named_and_counted(run, workers):
     said, passed = run("passes", "gpu", "two of three", "fails as expected", workers=workers)
     assert passed and said[-1] == "3 tests need a GPU and were not run"
     assert [line for line in said if line.startswith("NOT RUN")] == [
-        f"NOT RUN {name} - needs a GPU" for name in ("test_gpu.py::test_gpu", "test_two_of_three.py::test_three[1]", "test_two_of_three.py::test_three[2]")
+        f"NOT RUN {name} - needs a GPU"
+        for name in (
+            "test_gpu.py::test_gpu",
+            "test_two_of_three.py::test_three[1]",
+            "test_two_of_three.py::test_three[2]",
+        )
     ]
 
 
@@ -68,8 +86,14 @@ def test_nothing_is_said_where_nothing_is_left_out(run):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_every_other_skip_fails(run, workers):
     said, passed = run("passes", "gpu", "skips", "is skipped", "says so itself", workers=workers)
-    assert not passed and "2 failed, 1 passed, 1 skipped, 1 error" in said[-2] and said[-1] == "1 test needs a GPU and was not run"
-    assert len({line for line in said if line.startswith("Skipped, but every test must run")}) == 2  # two reasons
+    assert (
+        not passed
+        and "2 failed, 1 passed, 1 skipped, 1 error" in said[-2]
+        and said[-1] == "1 test needs a GPU and was not run"
+    )
+    assert (
+        len({line for line in said if line.startswith("Skipped, but every test must run")}) == 2
+    )  # two reasons
 
 
 def test_a_module_that_skips_itself_fails(run):

@@ -18,7 +18,13 @@ def test_a_bare_environment_has_no_home_no_digits_and_no_browser(tmp_path):
     for name in ("chromium", "google-chrome", "hello"):
         (programs / name).write_text("#!/bin/sh\necho hello\n")
         (programs / name).chmod(0o755)
-    asked = {"HOME": "/home/me", "NALM_MNIST": "/digits", "CHROMIUM": "/chromium", "PYTHONPATH": "/code", "PIP_CERT": "/certificate"}
+    asked = {
+        "HOME": "/home/me",
+        "NALM_MNIST": "/digits",
+        "CHROMIUM": "/chromium",
+        "PYTHONPATH": "/code",
+        "PIP_CERT": "/certificate",
+    }
     (folder := tmp_path / "folder").mkdir()
     found = bare(asked | {"PATH": f"/none{os.pathsep}{programs}"}, folder)
     assert found.keys() == {"HOME", "PATH", "PIP_CERT"} and not any(Path(found["HOME"]).iterdir())
@@ -28,8 +34,12 @@ def test_a_bare_environment_has_no_home_no_digits_and_no_browser(tmp_path):
 
 
 def test_the_oldest_versions_are_those_of_the_wheel():
-    requirements = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    assert versions.required() == requirements and all(versions.oldest(one).endswith(".*") for one in requirements)
+    requirements = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "dependencies"
+    ]
+    assert versions.required() == requirements and all(
+        versions.oldest(one).endswith(".*") for one in requirements
+    )
     with pytest.raises(SystemExit, match="'torch' does not say from which version on"):
         versions.oldest("torch")
 
@@ -39,4 +49,8 @@ def test_the_readme_has_a_place_for_versions():
     row = versions.with_row(readme, "oldest", dict.fromkeys(versions.SHOWN, "1.2.3"))
     again = versions.with_row(row, "newest", dict.fromkeys(versions.SHOWN, "4.5.6+cu130"))
     assert readme.count(versions.MARKS[0]) == readme.count(versions.MARKS[1]) == 1
-    assert "| oldest | 1.2.3 |" in again and "| newest | 4.5.6 |" in again and versions.with_row(again, "newest", dict.fromkeys(versions.SHOWN, "4.5.6")) == again
+    assert (
+        "| oldest | 1.2.3 |" in again
+        and "| newest | 4.5.6 |" in again
+        and versions.with_row(again, "newest", dict.fromkeys(versions.SHOWN, "4.5.6")) == again
+    )

@@ -19,7 +19,9 @@ print(json.dumps({"seconds": seconds, "nalm": with_nalm, "measures": heavy()}))
 @cache
 def measured(number: int) -> dict:
     """What the imports of a process took and loaded, beyond torch."""
-    return json.loads(subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True).stdout)
+    return json.loads(
+        subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True).stdout
+    )
 
 
 def test_importing_nalm_leaves_heavy_packages_out():
@@ -31,4 +33,6 @@ def test_importing_the_measures_loads_no_statistics_package():
 
 
 def test_importing_nalm_costs_at_most_a_second_beyond_torch():
-    assert measured(1)["seconds"] < 1 or measured(2)["seconds"] < 1  # something else may have kept the processor busy
+    assert (
+        measured(1)["seconds"] < 1 or measured(2)["seconds"] < 1
+    )  # something else may have kept the processor busy

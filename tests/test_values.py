@@ -5,7 +5,13 @@ import json
 import pytest
 
 from nalm.models import DigitSequence, Layer, Stack
-from nalm.tasks import DigitSequenceTask, SimpleArithmeticTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask
+from nalm.tasks import (
+    DigitSequenceTask,
+    SimpleArithmeticTask,
+    SingleModuleTask,
+    SubsetArithmeticTask,
+    TenParameterTask,
+)
 from nalm.training import L1, SGD, Adam, Discretisation, Norms, Recipe, RMSProp, Run
 
 RECIPE = Recipe(iterations=10, optimiser=Adam(lr=1e-3))
@@ -55,17 +61,29 @@ def test_values_cannot_be_changed():
     [
         (lambda: Recipe(iterations=0, optimiser=Adam(lr=1.0)), "iterations is 0"),
         (lambda: Recipe(iterations=2.5, optimiser=Adam(lr=1.0)), "iterations is 2.5"),
-        (lambda: Recipe(iteration=5, optimiser=Adam(lr=1.0)), "no field 'iteration': did you mean 'iterations'"),
+        (
+            lambda: Recipe(iteration=5, optimiser=Adam(lr=1.0)),
+            "no field 'iteration': did you mean 'iterations'",
+        ),
         (lambda: Recipe(iterations=5), "Recipe needs the field 'optimiser'"),
-        (lambda: Recipe(iterations=5, optimiser=Adam(lr=1.0), loss="rmse"), "Unknown loss 'rmse': did you mean 'mse'"),
-        (lambda: Recipe(iterations=5, optimiser=Adam(lr=1.0), penalties=(L1(start=1.0, end=1.0),) * 2), "at most one penalty"),
+        (
+            lambda: Recipe(iterations=5, optimiser=Adam(lr=1.0), loss="rmse"),
+            "Unknown loss 'rmse': did you mean 'mse'",
+        ),
+        (
+            lambda: Recipe(iterations=5, optimiser=Adam(lr=1.0), penalties=(L1(start=1.0, end=1.0),) * 2),
+            "at most one penalty",
+        ),
         (lambda: Adam(lr="fast"), "lr is 'fast'"),
         (lambda: SGD(lr=-1.0), "lr is -1.0"),
         (lambda: Discretisation(weight=1.0, start=10, end=10), "the ramp must end after it starts"),
         (lambda: L1(start=1.0, end=0.5), "end must be at least start"),
         (lambda: Stack.of("NMUU", 1), "Unknown unit 'NMUU': did you mean 'NMU'"),
         (lambda: Stack(layers=()), "at least one layer"),
-        (lambda: Layer(unit="NRU", options={"seperate_sign": True}), "no option 'seperate_sign': did you mean 'separate_sign'"),
+        (
+            lambda: Layer(unit="NRU", options={"seperate_sign": True}),
+            "no option 'seperate_sign': did you mean 'separate_sign'",
+        ),
         (lambda: Layer(unit="RealNPU", options={"clip": ("gaet",)}), "did you mean 'gate'"),
         (lambda: RUNS[0].model_copy().__class__(**(dict(RUNS[0]) | {"seed": -1})), "seed is -1"),
     ],

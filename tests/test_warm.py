@@ -22,7 +22,14 @@ def warm(tmp_path, monkeypatch):
         for name in ("NALM_TESTS", "XDG_DATA_HOME"):
             monkeypatch.setenv(name, str(tmp_path))
         file = tmp_path / "warm.py"
-        file.write_text(re.sub(r"^MODULES = \[.*?^\]", f"MODULES = {['numpy', 'ipykernel.kernelapp', *modules]}", SOURCE, flags=re.DOTALL | re.MULTILINE))
+        file.write_text(
+            re.sub(
+                r"^MODULES = \[.*?^\]",
+                f"MODULES = {['numpy', 'ipykernel.kernelapp', *modules]}",
+                SOURCE,
+                flags=re.DOTALL | re.MULTILINE,
+            )
+        )
         spec = importlib.util.spec_from_file_location("warm_copy", file)
         spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
         started.append(module.start())
@@ -41,7 +48,14 @@ def kernel():
 
     def kernel(folder):
         folder.mkdir()
-        kernels.append(start_new_kernel(startup_timeout=120, kernel_name="warm", cwd=str(folder), env=os.environ | {"WHOSE": folder.name}))
+        kernels.append(
+            start_new_kernel(
+                startup_timeout=120,
+                kernel_name="warm",
+                cwd=str(folder),
+                env=os.environ | {"WHOSE": folder.name},
+            )
+        )
         return kernels[-1]
 
     yield kernel
@@ -53,7 +67,9 @@ def kernel():
 def said(client, code):
     """What a kernel prints, and the name of its error."""
     outputs = []
-    reply = client.execute_interactive(code, timeout=60, output_hook=lambda message: outputs.append(message["content"].get("text", "")))
+    reply = client.execute_interactive(
+        code, timeout=60, output_hook=lambda message: outputs.append(message["content"].get("text", ""))
+    )
     return "".join(outputs).strip() or reply["content"].get("ename")
 
 

@@ -50,7 +50,9 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> None:
     # Nothing of this checkout, of the user's own packages or of a folder of digits may be seen.
     hidden = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "NALM_MNIST"}
     inherited = {name: value for name, value in os.environ.items() if name not in hidden}
-    ended = subprocess.run([str(part) for part in command], cwd=cwd, env=inherited | {"PYTHONNOUSERSITE": "1"} | environment)
+    ended = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=inherited | {"PYTHONNOUSERSITE": "1"} | environment
+    )
     if ended.returncode:
         sys.exit(f"This failed: {said}")
 
@@ -86,7 +88,9 @@ def oldest(requirement: str) -> str:
     """
     found = re.fullmatch(r"([\w.-]+)>=([\d.]+)(,<[\d.]+)?", requirement)
     if not found:
-        sys.exit(f"The requirement {requirement!r} does not say from which version on: it must read name>=version.")
+        sys.exit(
+            f"The requirement {requirement!r} does not say from which version on: it must read name>=version."
+        )
     return f"{found[1]}=={found[2]}.*"
 
 
@@ -98,7 +102,9 @@ def checked(python: Path, folder: Path) -> dict[str, str]:
     (folder / "training.py").write_text(TRAINING)
     run(python, "training.py", cwd=folder, XDG_DATA_HOME=str(folder / "home"))
     script = f"import json, platform; from importlib.metadata import version as v; print(json.dumps([platform.python_version(), *map(v, {SHOWN[1:]!r})]))"
-    found = subprocess.run([python, "-c", script], cwd=folder, capture_output=True, text=True, check=True).stdout
+    found = subprocess.run(
+        [python, "-c", script], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
     return dict(zip(SHOWN, json.loads(found), strict=True))
 
 
@@ -118,21 +124,36 @@ def with_row(text: str, kind: str, versions: dict[str, str]) -> str:
     rows = {line.split("|")[1].strip(): line for line in table.splitlines() if line.startswith("| ")}
     rows[kind] = f"| {kind} | " + " | ".join(versions[name].partition("+")[0] for name in SHOWN) + " |"
     head = "| | " + " | ".join(SHOWN) + " |\n" + "|---" * (len(SHOWN) + 1) + "|\n"
-    return before + MARKS[0] + "\n" + head + "".join(rows[name] + "\n" for name in KINDS if name in rows) + MARKS[1] + after
+    return (
+        before
+        + MARKS[0]
+        + "\n"
+        + head
+        + "".join(rows[name] + "\n" for name in KINDS if name in rows)
+        + MARKS[1]
+        + after
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="versions.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="versions.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--write", action="store_true", help="note the versions in the README")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="nalm-versions-") as name:
         folder = Path(name).resolve()
         versions = checked(installed(options.kind, folder), folder)
-    print(f"The {options.kind} allowed versions pass: " + ", ".join(f"{name} {version}" for name, version in versions.items()))
+    print(
+        f"The {options.kind} allowed versions pass: "
+        + ", ".join(f"{name} {version}" for name, version in versions.items())
+    )
     if options.write:
         readme = ROOT / "README.md"
-        readme.write_text(with_row(readme.read_text(encoding="utf-8"), options.kind, versions), encoding="utf-8")
+        readme.write_text(
+            with_row(readme.read_text(encoding="utf-8"), options.kind, versions), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -31,8 +31,24 @@ MODULES = [
     *["IPython.core.pylabtools", "ipykernel.ipkernel", "ipykernel.kernelapp", "myst_nb"],
     *["matplotlib.pyplot", "numpy", "pandas", "scipy.integrate", "scipy.optimize", "scipy.stats", "sympy"],
     *["torch._dynamo", "torch._inductor.compile_fx", "torch.func"],
-    *["companion.benchmark", "companion.discovery", "nalm.training.ode", "companion.arms", "companion.figures", "companion.division.golden", "companion.division.settings", "companion.parameters"],
-    *["companion.published", "nalm.records", "companion.scoreboard", "companion.tables", "nalm.tasks", "nalm.training"],
+    *[
+        "companion.benchmark",
+        "companion.discovery",
+        "nalm.training.ode",
+        "companion.arms",
+        "companion.figures",
+        "companion.division.golden",
+        "companion.division.settings",
+        "companion.parameters",
+    ],
+    *[
+        "companion.published",
+        "nalm.records",
+        "companion.scoreboard",
+        "companion.tables",
+        "nalm.tasks",
+        "nalm.training",
+    ],
 ]
 """What chapters import, and what trains their runs."""
 
@@ -47,7 +63,14 @@ def start() -> subprocess.Popen:
         listening.bind(str(ADDRESS))
         listening.listen()
         command = [sys.executable, __file__, "--serve", str(listening.fileno())]
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, pass_fds=[listening.fileno()], start_new_session=True)
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            pass_fds=[listening.fileno()],
+            start_new_session=True,
+        )
 
 
 def ask() -> None:
@@ -104,7 +127,9 @@ def serve(listening: socket.socket) -> None:
 def _import() -> None:
     """Import everything; end if that prints anything or goes on."""
     del sys.path[0]  # the folder of this file
-    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # kernels set it before anything is imported
+    os.environ["MPLBACKEND"] = (
+        "module://matplotlib_inline.backend_inline"  # kernels set it before anything is imported
+    )
     for module in MODULES:
         importlib.import_module(module)
     sys.stdout.flush()

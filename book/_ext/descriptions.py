@@ -25,31 +25,47 @@ def fields(model: type[BaseModel]) -> str:
         written |= inspect.get_annotations(base)
     arguments = []
     for name, field in model.model_fields.items():
-        kind = written[name] if isinstance(written[name], str) else inspect.formatannotation(written[name])
+        kind = (
+            written[name]
+            if isinstance(written[name], str)
+            else inspect.formatannotation(written[name])
+        )
         if kind.startswith("Literal[") and "," not in kind:
             continue  # tells descriptions apart in JSON; nobody passes it
         kind = kind.removeprefix("Annotated[").partition(", Field(")[0]
-        arguments.append(f"{name}: {kind}" if field.is_required() else f"{name}: {kind} = {field.get_default(call_default_factory=True)!r}")
+        arguments.append(
+            f"{name}: {kind}"
+            if field.is_required()
+            else f"{name}: {kind} = {field.get_default(call_default_factory=True)!r}"
+        )
     return f"(*, {', '.join(arguments)})"
 
 
-def show_fields(app: Sphinx, what: str, name: str, item: object, options: object, signature: str, result: str) -> tuple[str, str] | None:
+def show_fields(
+    app: Sphinx, what: str, name: str, item: object, options: object, signature: str, result: str
+) -> tuple[str, str] | None:
     if what == "class" and isinstance(item, type) and issubclass(item, BaseModel):
         return fields(item), ""
     return None
 
 
-def hide_colons(app: Sphinx, what: str, name: str, item: object, options: object, lines: list[str]) -> None:
+def hide_colons(
+    app: Sphinx, what: str, name: str, item: object, options: object, lines: list[str]
+) -> None:
     """A property's first line is a sentence, even with a colon in it; napoleon would read the part before it as a type."""
     if what in ("attribute", "data", "property") and lines:
         lines[0] = lines[0].replace(":", HIDDEN)
 
 
-def show_colons(app: Sphinx, what: str, name: str, item: object, options: object, lines: list[str]) -> None:
+def show_colons(
+    app: Sphinx, what: str, name: str, item: object, options: object, lines: list[str]
+) -> None:
     lines[:] = [line.replace(HIDDEN, ":") for line in lines]
 
 
-def link_short_names(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Element) -> Element | None:
+def link_short_names(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Element
+) -> Element | None:
     """Types in signatures carry no module; link them where only one documented object has the name."""
     if node.get("refdomain") != "py":
         return None

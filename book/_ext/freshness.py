@@ -7,12 +7,10 @@ says what was true when it was written.
 from functools import cache
 
 from docutils import nodes
+from nalm.records import experiments, freshness
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
-
-from nalm.records import experiments, freshness
-
 
 of = cache(freshness)  # within one build, see setup
 
@@ -36,11 +34,15 @@ class FreshnessList(SphinxDirective):
         always_read(self.env)
         items = nodes.bullet_list()
         for name in experiments():
-            items += nodes.list_item("", nodes.paragraph("", "", nodes.literal(text=name), nodes.Text(f": {of(name)}")))
+            items += nodes.list_item(
+                "", nodes.paragraph("", "", nodes.literal(text=name), nodes.Text(f": {of(name)}"))
+            )
         return [items]
 
 
-def outdated(app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]) -> set[str]:
+def outdated(
+    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
+) -> set[str]:
     return getattr(env, "says_freshness", set()) - removed
 
 

@@ -12,7 +12,13 @@ MATHJAX = "tex-svg-full.js"
 
 def mathjax_file() -> Path:
     """Where the installed package keeps MathJax."""
-    return Path(str(distribution("sphinx-mathjax-offline").locate_file(f"sphinx-mathjax-offline/static/mathjax/{MATHJAX}")))
+    return Path(
+        str(
+            distribution("sphinx-mathjax-offline").locate_file(
+                f"sphinx-mathjax-offline/static/mathjax/{MATHJAX}"
+            )
+        )
+    )
 
 
 def use_own_mathjax(app: Sphinx, config: Config) -> None:
@@ -27,7 +33,9 @@ def drop_thebe(app: Sphinx, config: Config) -> None:
         for listener in list(listeners):
             if listener.handler.__module__ == "sphinx_thebe":
                 app.disconnect(listener.id)
-    app.registry.css_files[:] = [entry for entry in app.registry.css_files if entry[0] != "sphinx-thebe.css"]
+    app.registry.css_files[:] = [
+        entry for entry in app.registry.css_files if entry[0] != "sphinx-thebe.css"
+    ]
 
 
 def setup(app: Sphinx) -> dict[str, object]:

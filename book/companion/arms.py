@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated
 
-from pydantic import Field
-
 from nalm.models import AnyModel
 from nalm.tasks import Task
 from nalm.training import Recipe, Run
 from nalm.values import Value
+from pydantic import Field
 
 __all__ = ["Arm", "runs_of"]
 
@@ -48,9 +47,20 @@ def runs_of(
     >>> [(run.labels, run.seed) for run in runs_of({"NRU": division.arms(inputs=2)["NRU"]}, [task], seeds=2)]
     [({'model': 'NRU'}, 0), ({'model': 'NRU'}, 1)]
     """
-    named = [({"range": name}, task) for name, task in tasks.items()] if isinstance(tasks, Mapping) else [({}, task) for task in tasks]
+    named = (
+        [({"range": name}, task) for name, task in tasks.items()]
+        if isinstance(tasks, Mapping)
+        else [({}, task) for task in tasks]
+    )
     return [
-        Run(task=task, model=arm.model, recipe=arm.recipe, seed=seed, threshold=threshold, labels={"model": name} | label)
+        Run(
+            task=task,
+            model=arm.model,
+            recipe=arm.recipe,
+            seed=seed,
+            threshold=threshold,
+            labels={"model": name} | label,
+        )
         for name, arm in arms.items()
         for label, task in named
         for seed in range(seeds)

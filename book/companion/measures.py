@@ -16,11 +16,11 @@ distributions, root finding and the Wilson interval are SciPy's.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Literal, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-
 from nalm.units.checks import nearest
 
 if TYPE_CHECKING:
@@ -116,7 +116,10 @@ def median(values: Sequence[float], confidence: float = 0.95) -> Interval:
 
 
 def solved_at(
-    values: Sequence[float], confidence: float = 0.95, *, variance: Literal["likeliest", "sample"] = "likeliest"
+    values: Sequence[float],
+    confidence: float = 0.95,
+    *,
+    variance: Literal["likeliest", "sample"] = "likeliest",
 ) -> Interval:
     r"""Mean first solved iteration with the profile-likelihood interval of a gamma distribution.
 
@@ -155,16 +158,25 @@ def solved_at(
 
     def likelihood(log_ratio: float, log_shape: float) -> float:  # log_ratio = log(mu / sample mean)
         shape = np.exp(log_shape)
-        return x.size * (shape * (log_shape - log_ratio - np.exp(-log_ratio)) - gammaln(shape) + (shape - 1) * mean_log)
+        return x.size * (
+            shape * (log_shape - log_ratio - np.exp(-log_ratio)) - gammaln(shape) + (shape - 1) * mean_log
+        )
 
     def profile(log_ratio: float) -> float:
         if variance == "sample":
             return likelihood(log_ratio, 2 * log_ratio - log_dispersion)
         return -minimize_scalar(
-            lambda log_shape: -likelihood(log_ratio, log_shape), bounds=(-20.0, 45.0), method="bounded", options={"xatol": 1e-9}
+            lambda log_shape: -likelihood(log_ratio, log_shape),
+            bounds=(-20.0, 45.0),
+            method="bounded",
+            options={"xatol": 1e-9},
         ).fun
 
-    best = minimize_scalar(lambda at: -profile(at), bracket=(-0.05, 0.05), tol=1e-6).x if variance == "sample" else 0.0
+    best = (
+        minimize_scalar(lambda at: -profile(at), bracket=(-0.05, 0.05), tol=1e-6).x
+        if variance == "sample"
+        else 0.0
+    )
     ends = _likelihood_interval(profile, float(best), confidence)
     return Interval(*(float(average * np.exp(position)) for position in (best, *ends)), x.size)
 
@@ -274,7 +286,9 @@ def median_of_best(values: Sequence[float], best: int, of: int, confidence: floa
     drawn = np.sort(np.random.default_rng(0).choice(x, (10_000, of)))[:, :best]
     with np.errstate(over="ignore"):  # the middle of two huge errors
         medians = np.median(drawn, axis=1)
-    low, estimate, high = np.quantile(medians, [(1 - confidence) / 2, 0.5, (1 + confidence) / 2], method="nearest")
+    low, estimate, high = np.quantile(
+        medians, [(1 - confidence) / 2, 0.5, (1 + confidence) / 2], method="nearest"
+    )
     return Interval(float(estimate), float(low), float(high), of)
 
 
@@ -298,7 +312,11 @@ def summarise(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         won = np.nan_to_num(_vector(group["success"], "success")).astype(bool)
         rate = success_rate(won)
         steps = group["solved_at"][won]
-        speed, middle, sparsity = solved_at(steps), solved_at_median(steps), sparsity_error(group["sparsity_error"][won])
+        speed, middle, sparsity = (
+            solved_at(steps),
+            solved_at_median(steps),
+            sparsity_error(group["sparsity_error"][won]),
+        )
         table.append(
             dict(zip(by, names))
             | {
@@ -319,7 +337,9 @@ def summarise(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def operands_first(rows: pd.DataFrame, name: str = "0.weight", inputs: int = 10, parts: int = 1) -> np.ndarray:
+def operands_first(
+    rows: pd.DataFrame, name: str = "0.weight", inputs: int = 10, parts: int = 1
+) -> np.ndarray:
     """A recorded parameter of single-module runs, (runs, parts, inputs), with the inputs a and b before the redundant ones.
 
     The place of a and b among the inputs depends on the seed. The weight of an NMRU has two parts, one that multiplies

@@ -41,7 +41,9 @@ def one_of(names: Iterable[str]) -> Rule:
 
     def rule(parameter: str, value: Any) -> Any:
         if value not in names:
-            raise ValueError(f"Parameter {parameter!r} has the unknown value {value!r}: {nearest(value, names)}")
+            raise ValueError(
+                f"Parameter {parameter!r} has the unknown value {value!r}: {nearest(value, names)}"
+            )
         return value
 
     return rule
@@ -53,7 +55,9 @@ def some_of(names: Iterable[Any]) -> Rule:
 
     def rule(parameter: str, values: list) -> list:
         if not values:
-            raise ValueError(f"Parameter {parameter!r} is empty: choose at least one of {', '.join(map(repr, names))}.")
+            raise ValueError(
+                f"Parameter {parameter!r} is empty: choose at least one of {', '.join(map(repr, names))}."
+            )
         for value in values:
             one_of(names)(parameter, value)
         if len(set(values)) < len(values):
@@ -91,21 +95,34 @@ def check(namespace: dict[str, Any], **rules: Rule) -> SimpleNamespace:
     Traceback (most recent call last):
     ValueError: There is no parameter 'sedes': did you mean 'seeds'? Allowed: 'seeds', 'models'.
     """
-    declared = {name: getattr(kind, "__name__", str(kind)) for name, kind in namespace.get("__annotations__", {}).items()}
+    declared = {
+        name: getattr(kind, "__name__", str(kind))
+        for name, kind in namespace.get("__annotations__", {}).items()
+    }
     for name, value in namespace.items():
         if name not in declared and _is_parameter(name, value):
             raise ValueError(f"There is no parameter {name!r}: {nearest(name, declared)}")
-    everywhere = {"seeds": at_least(1), "iterations": at_least(1), "device": _device, "results": _results, "scheduler": _scheduler}
+    everywhere = {
+        "seeds": at_least(1),
+        "iterations": at_least(1),
+        "device": _device,
+        "results": _results,
+        "scheduler": _scheduler,
+    }
     if namespace.get("scheduler"):
         del everywhere["device"]
     rules = {name: rule for name, rule in everywhere.items() if name in declared} | rules
     values = {name: _typed(name, namespace[name], kind) for name, kind in declared.items()}
-    return SimpleNamespace(**{name: rules.get(name, lambda _, v: v)(name, value) for name, value in values.items()})
+    return SimpleNamespace(
+        **{name: rules.get(name, lambda _, v: v)(name, value) for name, value in values.items()}
+    )
 
 
 def _is_parameter(name: str, value: Any) -> bool:
     """Modules, functions, constants and IPython's own names are not parameters."""
-    return not (name.startswith("_") or name.isupper() or name in ("In", "Out")) and isinstance(value, bool | int | float | str | list | dict | tuple | None)
+    return not (name.startswith("_") or name.isupper() or name in ("In", "Out")) and isinstance(
+        value, bool | int | float | str | list | dict | tuple | None
+    )
 
 
 def _typed(name: str, value: Any, kind: str) -> Any:
@@ -116,7 +133,9 @@ def _typed(name: str, value: Any, kind: str) -> Any:
         value = float(value)
     expected = TYPES[kind]
     if not isinstance(value, expected) or (isinstance(value, bool) and kind != "bool"):
-        raise TypeError(f"Parameter {name!r} must be of type {kind}, but is {value!r} of type {type(value).__name__}.")
+        raise TypeError(
+            f"Parameter {name!r} must be of type {kind}, but is {value!r} of type {type(value).__name__}."
+        )
     return value
 
 

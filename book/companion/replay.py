@@ -49,7 +49,9 @@ def replayed(run: Run, stream: Stream = "numpy") -> Run:
     (2, 'numpy', 'float64')
     """
     if not isinstance(run.task, OperandTask) or not isinstance(run.model, Stack):
-        raise ValueError(f"Only stacks of units on two operands are replayed, not {run.model.kind} on {run.task.kind}.")
+        raise ValueError(
+            f"Only stacks of units on two operands are replayed, not {run.model.kind} on {run.task.kind}."
+        )
     extrapolation = run.task.extrapolation
     if isinstance(extrapolation, UniformUnion):
         extrapolation = extrapolation.but(coin=1)
@@ -64,7 +66,9 @@ def _computed_alike(layer: Layer) -> Layer:
     return layer.but(options=layer.options | ARITHMETIC.get(layer.unit, {}))
 
 
-def replays(experiment: str, stream: Stream = "numpy", models: tuple[str, ...] = (), seeds: int | None = None) -> list[Run]:
+def replays(
+    experiment: str, stream: Stream = "numpy", models: tuple[str, ...] = (), seeds: int | None = None
+) -> list[Run]:
     """The replays of the recorded runs of an experiment, each once; labelled with their model and range, the experiment (``of``) and its row (``replays``).
 
     Args:
@@ -80,24 +84,43 @@ def replays(experiment: str, stream: Stream = "numpy", models: tuple[str, ...] =
     >>> len(runs), runs[3].seed, runs[3].labels["of"]
     (10, 3, 'nau-nmu/ten-parameter')
     """
-    recorded = recorded_runs(choose("experiment", experiment, experiments()), labels=("model", "range", "key"))
+    recorded = recorded_runs(
+        choose("experiment", experiment, experiments()), labels=("model", "range", "key")
+    )
     for model in models:
         choose("model", model, dict.fromkeys(run.labels["model"] for run in recorded))
     found: dict[str, Run] = {}
     for run in recorded:
         if run.seed < (seeds or 2**32) and (not models or run.labels["model"] in models):
-            labels = {"model": run.labels["model"], "range": run.labels["range"], "of": experiment, "replays": run.labels["key"]}
-            found.setdefault((again := replayed(run, stream)).key, again.but(labels=labels))  # arms that differ by what a replay changes have one
+            labels = {
+                "model": run.labels["model"],
+                "range": run.labels["range"],
+                "of": experiment,
+                "replays": run.labels["key"],
+            }
+            found.setdefault(
+                (again := replayed(run, stream)).key, again.but(labels=labels)
+            )  # arms that differ by what a replay changes have one
     return list(found.values())
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m companion.replay", description="Train the replays of the recorded runs of an experiment.")
+    parser = argparse.ArgumentParser(
+        prog="python -m companion.replay",
+        description="Train the replays of the recorded runs of an experiment.",
+    )
     parser.add_argument("experiment", help="e.g. division/no-redundancy")
     parser.add_argument("--model", action="append", default=[], help="only this model; may be repeated")
     parser.add_argument("--seeds", type=int, help="only seeds 0 to SEEDS - 1")
-    parser.add_argument("--stream", choices=get_args(Stream), default="numpy", help="the authors' batches, or one batch for all runs (numpy)")
-    parser.add_argument("--results", default="", help="where new rows go: your own store if not given, publish, or a folder")
+    parser.add_argument(
+        "--stream",
+        choices=get_args(Stream),
+        default="numpy",
+        help="the authors' batches, or one batch for all runs (numpy)",
+    )
+    parser.add_argument(
+        "--results", default="", help="where new rows go: your own store if not given, publish, or a folder"
+    )
     options = parser.parse_args(arguments)
     try:
         runs = replays(options.experiment, options.stream, tuple(options.model), options.seeds)

@@ -41,7 +41,9 @@ class Table:
         self.frame, self.caption, self.digits, self.wrap = frame, caption, digits, wrap
 
     def _cells(self) -> list[list[str]]:
-        return [[text(cell, self.digits) for cell in row] for row in self.frame.itertuples(index=False, name=None)]
+        return [
+            [text(cell, self.digits) for cell in row] for row in self.frame.itertuples(index=False, name=None)
+        ]
 
     def __repr__(self) -> str:
         rows = [[str(column) for column in self.frame.columns], *self._cells()]
@@ -54,7 +56,8 @@ class Table:
         align = [' class="number"' if flag else "" for flag in numeric]
         caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
         head = "".join(
-            f'<th scope="col"{how}>{escape(str(column))}</th>' for column, how in zip(self.frame.columns, align)
+            f'<th scope="col"{how}>{escape(str(column))}</th>'
+            for column, how in zip(self.frame.columns, align)
         )
         body = "\n".join(
             "<tr>" + "".join(f"<td{how}>{escape(cell)}</td>" for cell, how in zip(row, align)) + "</tr>"

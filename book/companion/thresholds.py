@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from nalm.tasks.arithmetic import OperandTask
 from nalm.tasks.operations import OPERATIONS
 
@@ -13,7 +12,9 @@ FIXED = 1e-5
 """The division paper's threshold on all of its uniform ranges."""
 
 
-def nearly_perfect_mse(task: OperandTask, eps: float = 1e-5, samples: int = 1_000_000, seed: int = 0) -> float:
+def nearly_perfect_mse(
+    task: OperandTask, eps: float = 1e-5, samples: int = 1_000_000, seed: int = 0
+) -> float:
     """The test error of a nearly perfect solution: a threshold that knows the scale of the task.
 
     The operand weights are off by ``eps`` (ones are ``1 - eps``, zeros are ``eps``), the operation on the operands is exact; the result is the mean

@@ -33,7 +33,9 @@ class DigitSequence(Value):
     kind: Literal["DigitSequence"] = "DigitSequence"
     cell: Layer | Literal["LSTM"] | None
     initial_state: float = 1.0
-    one_by_one: ClassVar[bool] = True  # a CNN fills the processor by itself; stacked convolutions would be slower
+    one_by_one: ClassVar[bool] = (
+        True  # a CNN fills the processor by itself; stacked convolutions would be slower
+    )
     recorded: ClassVar[str] = "cell."  # the digit reader is too large
 
     @field_validator("cell", mode="before")
@@ -47,7 +49,9 @@ class DigitSequence(Value):
     @classmethod
     def _of_one_output(cls, cell: Layer | str | None) -> Layer | str | None:
         if isinstance(cell, Layer) and cell.out_features != 1:
-            raise ValueError(f"A recurrent cell has one output, its next state, but out_features={cell.out_features}.")
+            raise ValueError(
+                f"A recurrent cell has one output, its next state, but out_features={cell.out_features}."
+            )
         return cell
 
     @field_validator("initial_state")
@@ -82,9 +86,15 @@ class DigitCNN(nn.Module):
         # Written for CPUs: a convolution of one channel is fastest as a matrix product, which leaves its maps with channels last; so is the second
         # convolution then; and ReLU after pooling is the same on a quarter of the numbers.
         windows = images.reshape(-1, 28, 28).unfold(1, 5, 1).unfold(2, 5, 1).reshape(-1, 25)
-        maps = torch.addmm(self.first.bias, windows, self.first.weight.flatten(1).T).view(-1, 24, 24, 20).permute(0, 3, 1, 2)
+        maps = (
+            torch.addmm(self.first.bias, windows, self.first.weight.flatten(1).T)
+            .view(-1, 24, 24, 20)
+            .permute(0, 3, 1, 2)
+        )
         maps = torch.relu(functional.max_pool2d(maps, 2))
-        maps = functional.conv2d(maps, self.second.weight.contiguous(memory_format=torch.channels_last), self.second.bias)
+        maps = functional.conv2d(
+            maps, self.second.weight.contiguous(memory_format=torch.channels_last), self.second.bias
+        )
         maps = torch.relu(functional.max_pool2d(maps, 2))
         return self.head(maps.flatten(1)).reshape(images.shape[:-2])
 
@@ -147,7 +157,11 @@ def activation_penalty(cell: nn.Module | None, inputs: Tensor) -> Tensor:
     Raises:
         ValueError: another cell.
     """
-    mean = (torch.log(inputs.abs() + cell.eps) if isinstance(cell, NACMul) else inputs).reshape(-1, inputs.shape[-1]).mean(0)
+    mean = (
+        (torch.log(inputs.abs() + cell.eps) if isinstance(cell, NACMul) else inputs)
+        .reshape(-1, inputs.shape[-1])
+        .mean(0)
+    )
     if isinstance(cell, NMU | NACMul):
         (weight,) = cell.effective_weights()
         return ((1 - weight) * (1 - mean).square()).mean()

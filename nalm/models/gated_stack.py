@@ -32,7 +32,9 @@ class GatedStack(Stack):
     def _gated(self) -> GatedStack:
         if not callable(getattr(UNITS[self.layers[-1].unit], "gate", None)):
             gated = ", ".join(name for name, unit in UNITS.items() if callable(getattr(unit, "gate", None)))
-            raise ValueError(f"The last unit is {self.layers[-1].unit}, which has no gate that depends on the input; allowed: {gated}.")
+            raise ValueError(
+                f"The last unit is {self.layers[-1].unit}, which has no gate that depends on the input; allowed: {gated}."
+            )
         return self
 
     @torch.no_grad()

@@ -53,7 +53,9 @@ class NODE(Value):
     def _fits(self) -> NODE:
         size = len(self.initial_state)
         if not self.layers or self.layers[-1].out_features != size:
-            raise ValueError(f"The last layer of a NODE must have as many outputs as the state has entries, {size}.")
+            raise ValueError(
+                f"The last layer of a NODE must have as many outputs as the state has entries, {size}."
+            )
         return self
 
     def build(self, in_features: int) -> ODENetwork:
@@ -83,9 +85,22 @@ class ODENetwork(nn.Module):
             [0.3679]], dtype=torch.float64)
     """
 
-    def __init__(self, field: nn.Module, initial_state: Sequence[float], method: Method, step: float, positive: bool = False) -> None:
+    def __init__(
+        self,
+        field: nn.Module,
+        initial_state: Sequence[float],
+        method: Method,
+        step: float,
+        positive: bool = False,
+    ) -> None:
         super().__init__()
-        self.field, self.initial_state, self.method, self.step, self.positive = field, tuple(initial_state), method, step, positive
+        self.field, self.initial_state, self.method, self.step, self.positive = (
+            field,
+            tuple(initial_state),
+            method,
+            step,
+            positive,
+        )
 
     def forward(self, times: Tensor) -> Tensor:
         start = torch.tensor(self.initial_state, dtype=torch.float64, device=times.device)
@@ -93,7 +108,9 @@ class ODENetwork(nn.Module):
         later = asked > 0
         options = {"step_size": self.step, "interp": "cubic"}
         from_start = torch.cat([asked.new_zeros(1), asked[later]])
-        states = odeint(lambda t, state: self.derivative(state), start, from_start, method=self.method, options=options)
+        states = odeint(
+            lambda t, state: self.derivative(state), start, from_start, method=self.method, options=options
+        )
         return torch.cat([start.expand(int((~later).sum()), -1), states[1:]])
 
     def derivative(self, state: Tensor) -> Tensor:

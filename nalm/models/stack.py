@@ -40,7 +40,9 @@ class Layer(Value):
         return self
 
     def build(self, in_features: int) -> Unit:
-        options = {name: tuple(v) if isinstance(v, list) else v for name, v in self.options.items()}  # JSON has no tuples
+        options = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in self.options.items()
+        }  # JSON has no tuples
         return UNITS[self.unit](in_features, self.out_features, **options)
 
 

@@ -21,7 +21,13 @@ class TrainingBar(tqdm):
 
     def __init__(self, runs: Iterable[Run], shown: bool = True) -> None:
         total = sum(run.recipe.iterations for run in runs)
-        super().__init__(total=total, unit=" run-iterations", unit_scale=True, disable=not (shown and total), mininterval=1.0)
+        super().__init__(
+            total=total,
+            unit=" run-iterations",
+            unit_scale=True,
+            disable=not (shown and total),
+            mininterval=1.0,
+        )
         self._said = ""
 
     def compiling(self, ensembles: int) -> None:

@@ -44,7 +44,10 @@ def dask_team(address: str) -> Iterator[tuple[Team, int]]:
     with _connected(address) as client:
         workers = len(client.nthreads())
         if not workers:
-            warnings.warn(f"The Dask scheduler at {address} has no workers yet; training starts as soon as there is one.", stacklevel=4)
+            warnings.warn(
+                f"The Dask scheduler at {address} has no workers yet; training starts as soon as there is one.",
+                stacklevel=4,
+            )
         topic, told = f"nalm-{uuid.uuid4().hex}", queue.SimpleQueue()
         client.subscribe_topic(topic, lambda event: told.put(event[1]))
         executor = client.get_executor(pure=False)
@@ -73,9 +76,13 @@ class _Tell:
 @contextmanager
 def _connected(address: str) -> Iterator[Client]:
     if not re.fullmatch(r"(tcp|tls)://[^\s/:]+:\d{1,5}|(tcp|tls)://\[[0-9a-fA-F:.]+\]:\d{1,5}", address):
-        raise ValueError(f"scheduler={address!r} is not the address of a Dask scheduler; it looks like 'tcp://host:8786', and '' stands for none.")
+        raise ValueError(
+            f"scheduler={address!r} is not the address of a Dask scheduler; it looks like 'tcp://host:8786', and '' stands for none."
+        )
     if importlib.util.find_spec("distributed") is None:
-        raise ValueError(f"scheduler={address!r} needs Dask, which is not installed: pip install 'nalm[cluster]'.")
+        raise ValueError(
+            f"scheduler={address!r} needs Dask, which is not installed: pip install 'nalm[cluster]'."
+        )
     from distributed import Client
 
     with ThreadPoolExecutor(1) as thread:  # where no event loop is running, as there is in a notebook
@@ -92,7 +99,9 @@ async def _answers(address: str) -> bool:
     from distributed.comm import connect
 
     try:
-        comm = await asyncio.wait_for(connect(address, **Security().get_connection_args("client")), ANSWER_SECONDS)
+        comm = await asyncio.wait_for(
+            connect(address, **Security().get_connection_args("client")), ANSWER_SECONDS
+        )
     except Exception:  # what does not speak Dask may answer anything
         return False
     await comm.close()

@@ -25,11 +25,24 @@ from nalm.models import DigitSequence
 from nalm.records.definitions import Definitions, Place
 from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
-from nalm.training.trainers import trainer_of
 from nalm.training import Run
+from nalm.training.trainers import trainer_of
 from nalm.values import Value
 
-__all__ = ["CONFIRMED", "FRESH", "OLDER", "Freshness", "code", "code_on_disk", "codes", "entrances", "freshness", "freshness_of", "least_fresh", "way"]
+__all__ = [
+    "CONFIRMED",
+    "FRESH",
+    "OLDER",
+    "Freshness",
+    "code",
+    "code_on_disk",
+    "codes",
+    "entrances",
+    "freshness",
+    "freshness_of",
+    "least_fresh",
+    "way",
+]
 
 Freshness = Literal["fresh", "confirmed", "older than the code it depends on"]
 FRESH, CONFIRMED, OLDER = get_args(Freshness)
@@ -81,7 +94,9 @@ def code(run: Run, sources: dict[str, str] | None = None) -> str:
     >>> len(code(runs[0])), code(runs[0]) == code(runs[1])
     (16, False)
     """
-    return _hash(_definitions(tuple(sorted((LOADED if sources is None else sources).items()))), *entrances(run))
+    return _hash(
+        _definitions(tuple(sorted((LOADED if sources is None else sources).items()))), *entrances(run)
+    )
 
 
 def entrances(run: Run) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
@@ -89,7 +104,9 @@ def entrances(run: Run) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
     with torch.device("meta"):  # only to see which classes there are; nothing is drawn or allocated
         parts = {type(part) for part in run.model.build(run.task.in_features).modules()}
     classes = {*parts, *(type(value) for value in _values(run)), trainer_of(run)}
-    functions = {("nalm.records.row", "row_of")} | ({("nalm.records.row", "record_lows")} if isinstance(run.model, DigitSequence) else set())
+    functions = {("nalm.records.row", "row_of")} | (
+        {("nalm.records.row", "record_lows")} if isinstance(run.model, DigitSequence) else set()
+    )
     own = {(one.__module__, one.__qualname__) for one in classes if one.__module__ in LOADED}
     return frozenset(own | functions), frozenset({"train", *_strings(run.full_configuration)})
 
@@ -128,7 +145,9 @@ def _place(definitions: Definitions, module: str, name: str) -> Place:
         return definitions.place_of(module, name)
     found = definitions.named(name)
     if len(found) != 1:
-        raise ValueError(f"There {'are several definitions' if found else 'is no definition'} of {name} in these sources of the library.")
+        raise ValueError(
+            f"There {'are several definitions' if found else 'is no definition'} of {name} in these sources of the library."
+        )
     return found[0]
 
 
@@ -138,7 +157,9 @@ def code_on_disk(runs: Iterable[Run]) -> str | dict[str, str | None] | None:
     ``None``, unknown, if the files are no longer those that this process started with.
     """
     on_disk, configurations = _sources(), {run.configuration_key: run for run in runs}
-    each = {key: now if (now := code(run)) == code(run, on_disk) else None for key, run in configurations.items()}
+    each = {
+        key: now if (now := code(run)) == code(run, on_disk) else None for key, run in configurations.items()
+    }
     return each if len(set(each.values())) > 1 else next(iter(each.values()))
 
 
@@ -162,7 +183,11 @@ def _turns(value: Any) -> list[str]:
     if isinstance(value, list):
         return [turn for one in value for turn in _turns(one)]
     if isinstance(value, dict):
-        return [turn for name, one in value.items() for turn in ([one] if name in TURNS and isinstance(one, str) else _turns(one))]
+        return [
+            turn
+            for name, one in value.items()
+            for turn in ([one] if name in TURNS and isinstance(one, str) else _turns(one))
+        ]
     return []
 
 
@@ -171,9 +196,15 @@ def codes(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
     where that is not known.
     """
     configurations, known = rows["key"].str.rpartition("-")[0], sidecar["configurations"]
-    current = {key: with_torch(_code_of_configuration(known.get(key)), torch.__version__) for key in configurations.unique()}
+    current = {
+        key: with_torch(_code_of_configuration(known.get(key)), torch.__version__)
+        for key in configurations.unique()
+    }
     ways = {key: way(known[key]) for key in configurations.unique() if current[key] is not None}
-    recorded = [_recorded(sidecar["batches"].get(batch, {}), key) for batch, key in zip(rows["batch"], configurations, strict=True)]
+    recorded = [
+        _recorded(sidecar["batches"].get(batch, {}), key)
+        for batch, key in zip(rows["batch"], configurations, strict=True)
+    ]
     columns = {"recorded": recorded, "current": configurations.map(current), "way": configurations.map(ways)}
     return pd.DataFrame(columns, index=rows.index, dtype=object)
 
@@ -181,7 +212,9 @@ def codes(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
 def _recorded(batch: dict[str, Any], configuration: str) -> str | None:
     """The runs of a batch were trained together; where they do not all have the same code, it is kept by configuration."""
     found = batch.get("code")
-    return with_torch(found.get(configuration) if isinstance(found, dict) else found, batch.get("versions", {}).get("torch"))
+    return with_torch(
+        found.get(configuration) if isinstance(found, dict) else found, batch.get("versions", {}).get("torch")
+    )
 
 
 def with_torch(code: str | None, version: str | None) -> str | None:
@@ -193,7 +226,9 @@ def freshness_of(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:
     """The freshness of each of the rows; one of which the code is not known is older."""
     of = codes(rows, sidecar)
     ways = dict(zip(rows["key"], of["way"], strict=True))
-    equal: dict[tuple[str, str | None], set[str]] = {}  # (code, way or any) -> codes that are known to give the same rows
+    equal: dict[
+        tuple[str, str | None], set[str]
+    ] = {}  # (code, way or any) -> codes that are known to give the same rows
     for one in sidecar.get("confirmations", []):
         for found in {ways.get(key) for key in one["rows"]}:
             equal.setdefault((one["recorded"], found), set()).update(one["current"])
@@ -207,11 +242,22 @@ def freshness_of(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:
         known, waiting = set(), {recorded}
         while waiting - known:
             known |= waiting
-            waiting = {after for before in known for of_way in (way, None) for after in equal.get((before, of_way), ())}
+            waiting = {
+                after
+                for before in known
+                for of_way in (way, None)
+                for after in equal.get((before, of_way), ())
+            }
         return FRESH if recorded == current else CONFIRMED if current in known else OLDER
 
-    states = {one: state(*one) for one in set(of[["recorded", "current", "way"]].itertuples(index=False, name=None))}
-    return pd.Series([states[one] for one in of[["recorded", "current", "way"]].itertuples(index=False, name=None)], index=rows.index, dtype=object)
+    states = {
+        one: state(*one) for one in set(of[["recorded", "current", "way"]].itertuples(index=False, name=None))
+    }
+    return pd.Series(
+        [states[one] for one in of[["recorded", "current", "way"]].itertuples(index=False, name=None)],
+        index=rows.index,
+        dtype=object,
+    )
 
 
 def least_fresh(states: Iterable[str]) -> Freshness:

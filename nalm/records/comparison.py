@@ -34,7 +34,16 @@ __all__ = ["RESULTS", "Tolerances", "differences", "is_further_result", "twins"]
 
 FROM_CONFIGURATION = ("paper", "task", "seed", "stream", "iterations", "threshold")
 """Columns that follow from a run's configuration alone and must be as recorded."""
-RESULTS = ("success", "solved_at", "selected_at", "nan_at", "valid_mse", "test_mse", "sparsity_error", "weights")
+RESULTS = (
+    "success",
+    "solved_at",
+    "selected_at",
+    "nan_at",
+    "valid_mse",
+    "test_mse",
+    "sparsity_error",
+    "weights",
+)
 """Columns of results that every row has."""
 UNITS_IN_THE_LAST_PLACE = (1, -1, 2, -2, 3, -3, 4, -4)
 """By how much the learning rates of the twins differ."""
@@ -65,7 +74,11 @@ def is_further_result(column: str) -> bool:
     >>> is_further_result("test_paper"), is_further_result("parameters_above_0.01"), is_further_result("hidden")
     (True, True, False)
     """
-    return column.startswith(("test_", "parameters")) or column in ("negative_updates", "finish_iterations", "gate")
+    return column.startswith(("test_", "parameters")) or column in (
+        "negative_updates",
+        "finish_iterations",
+        "gate",
+    )
 
 
 def twins(run: Run) -> list[Run]:
@@ -80,7 +93,13 @@ def _twin(run: Run, units: int) -> Run:
     return run.model_copy(update={"recipe": run.recipe.model_copy(update={"optimiser": optimiser})})
 
 
-def differences(row: dict[str, Any], new: dict[str, Any], others: Sequence[dict[str, Any]], run: Run, tolerances: Tolerances) -> list[str]:
+def differences(
+    row: dict[str, Any],
+    new: dict[str, Any],
+    others: Sequence[dict[str, Any]],
+    run: Run,
+    tolerances: Tolerances,
+) -> list[str]:
     """A phrase for each difference that is not accepted.
 
     Args:
@@ -90,33 +109,62 @@ def differences(row: dict[str, Any], new: dict[str, Any], others: Sequence[dict[
         run: the run.
         tolerances: what is accepted.
     """
-    found = [f"{c} is recorded as {row[c]}, its configuration says {new[c]}" for c in FROM_CONFIGURATION if not _same(row[c], new[c])]
+    found = [
+        f"{c} is recorded as {row[c]}, its configuration says {new[c]}"
+        for c in FROM_CONFIGURATION
+        if not _same(row[c], new[c])
+    ]
     for column in ("model", "range"):
         if row[column] != row[f"usual {column}"]:
-            found.append(f"{column} is recorded as {row[column]}, other rows of its configuration say {row[f'usual {column}']}")
+            found.append(
+                f"{column} is recorded as {row[column]}, other rows of its configuration say {row[f'usual {column}']}"
+            )
     if not any(_same(row["success"], one["success"]) for one in (new, *others)):
         found.append(f"success is recorded as {row['success']}, retrained {new['success']}")
 
-    def compare(what: str, distance: Callable[[dict[str, Any]], float], accepted: float, shown: str = "") -> None:
+    def compare(
+        what: str, distance: Callable[[dict[str, Any]], float], accepted: float, shown: str = ""
+    ) -> None:
         apart = distance(row)
         accepted += tolerances.spread * max((distance(one) for one in others), default=0.0)
         if apart > accepted:
-            found.append(f"{what} {shown or f'differ by up to {apart:.3g}'}, more than the accepted {accepted:.3g}")
+            found.append(
+                f"{what} {shown or f'differ by up to {apart:.3g}'}, more than the accepted {accepted:.3g}"
+            )
 
     for name in ("solved_at", "selected_at", "nan_at"):
         shown = f"is recorded as {row[name]:g}, retrained {new[name]:g}"
-        compare(name, lambda one, name=name: _iterations_apart(one[name], new[name]), tolerances.solved_at * run.recipe.log_interval, shown)
+        compare(
+            name,
+            lambda one, name=name: _iterations_apart(one[name], new[name]),
+            tolerances.solved_at * run.recipe.log_interval,
+            shown,
+        )
     if _shapes(row) != _shapes(new):
         found.append("the recorded weights are not those of its model")
     else:
         compare("weights", lambda one: _weights_apart(one, new), tolerances.weights)
     for name in ("sparsity_error", "gate"):
-        compare(name, lambda one, name=name: _apart(one.get(name, math.nan), new.get(name, math.nan)), tolerances.weights)
+        compare(
+            name,
+            lambda one, name=name: _apart(one.get(name, math.nan), new.get(name, math.nan)),
+            tolerances.weights,
+        )
     for name in ("valid_mse", *(name for name in new if is_further_result(name) and name != "gate")):
         floor, old = tolerances.floor if name.startswith(("test", "valid")) else 1.0, row.get(name, math.nan)
         shown = f"is recorded as {old:.3g}, retrained {new[name]:.3g}"
-        compare(name, lambda one, name=name, floor=floor: _decades_apart(one.get(name, math.nan), new[name], floor), tolerances.errors, shown)
-    compare("lows", lambda one: _lows_apart(one, new, tolerances.floor), tolerances.errors, "of the test errors are others")
+        compare(
+            name,
+            lambda one, name=name, floor=floor: _decades_apart(one.get(name, math.nan), new[name], floor),
+            tolerances.errors,
+            shown,
+        )
+    compare(
+        "lows",
+        lambda one: _lows_apart(one, new, tolerances.floor),
+        tolerances.errors,
+        "of the test errors are others",
+    )
     return found
 
 
@@ -126,7 +174,13 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _iterations_apart(first: float, second: float) -> float:
-    return 0.0 if _same(first, second) else math.inf if pd.isna(first) or pd.isna(second) else abs(first - second)
+    return (
+        0.0
+        if _same(first, second)
+        else math.inf
+        if pd.isna(first) or pd.isna(second)
+        else abs(first - second)
+    )
 
 
 def _apart(first: float, second: float) -> float:
@@ -165,7 +219,14 @@ def _lows_apart(a: dict[str, Any], b: dict[str, Any], floor: float) -> float:
     first, second = ({} if pd.isna(row.get("lows")) else json.loads(row["lows"]) for row in (a, b))
     if first.keys() != second.keys():
         return math.inf
-    return max((_decades_apart(lows[-1][1], second[name][-1][1], floor) for name, lows in first.items() if lows and second[name]), default=0.0)
+    return max(
+        (
+            _decades_apart(lows[-1][1], second[name][-1][1], floor)
+            for name, lows in first.items()
+            if lows and second[name]
+        ),
+        default=0.0,
+    )
 
 
 def _decades_apart(a: float, b: float, floor: float) -> float:

@@ -51,4 +51,6 @@ def cost(rows: pd.DataFrame, results: str = "") -> Cost:
         for batch, origin in Store(folder, experiment).sidecar()["batches"].items()
     }
     devices = {batches[batch]["device"] for batch in rows["batch"].unique()}
-    return Cost(len(rows), int(rows["iterations"].sum()), float(rows["seconds"].sum()), tuple(sorted(devices)))
+    return Cost(
+        len(rows), int(rows["iterations"].sum()), float(rows["seconds"].sum()), tuple(sorted(devices))
+    )

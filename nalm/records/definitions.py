@@ -30,7 +30,16 @@ EFFECTS = "<effects>"
 """The statements of a module that bind no name; all its definitions depend on them."""
 FOREIGN = {"forward"}
 """Methods that PyTorch calls."""
-HARMLESS = {"property", "staticmethod", "classmethod", "abstractmethod", "cached_property", "no_grad", "cache", "setter"}
+HARMLESS = {
+    "property",
+    "staticmethod",
+    "classmethod",
+    "abstractmethod",
+    "cached_property",
+    "no_grad",
+    "cache",
+    "setter",
+}
 """Decorators that leave a method to be called by its name."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -58,7 +67,9 @@ class _Shape:
     syntax: Any = None
     refers: list[Place] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
-    members: dict[str, Place] = field(default_factory=dict)  # methods or entries: counted where their name is in use
+    members: dict[str, Place] = field(
+        default_factory=dict
+    )  # methods or entries: counted where their name is in use
     always: set[str] = field(default_factory=set)  # names of members that count in any case
 
 
@@ -96,10 +107,15 @@ class Definitions:
         # Definitions may refer to each other in circles, so references are resolved round by round, until no two more can be told apart.
         while len(set(colours.values())) > kinds:
             kinds = len(set(colours.values()))
-            colours = {place: _digest([colours[place], [colours[other] for other in refers]]) for place, (_, refers) in used.items()}
+            colours = {
+                place: _digest([colours[place], [colours[other] for other in refers]])
+                for place, (_, refers) in used.items()
+            }
         return _digest([sorted(colours[place] for place in roots), sorted(set(colours.values()))])[:16]
 
-    def used(self, roots: Iterable[Place], words: Collection[str] = ()) -> dict[Place, tuple[Any, list[Place]]]:
+    def used(
+        self, roots: Iterable[Place], words: Collection[str] = ()
+    ) -> dict[Place, tuple[Any, list[Place]]]:
         """Every place that the roots depend on, with its syntax and the places it refers to."""
         found: dict[Place, _Shape] = {}
         words, waiting = set(words), list(roots)
@@ -111,7 +127,12 @@ class Definitions:
                     words |= shape.words
                     waiting += shape.refers
             # A word that was met late may name a method of a class that was met early.
-            members = [member for shape in found.values() for name, member in shape.members.items() if name in words or name in shape.always]
+            members = [
+                member
+                for shape in found.values()
+                for name, member in shape.members.items()
+                if name in words or name in shape.always
+            ]
             waiting = [member for member in members if member not in found]
         return {place: _with_members(shape, found) for place, shape in found.items()}
 
@@ -128,7 +149,9 @@ class Definitions:
 
     def named(self, name: str) -> list[Place]:
         """All definitions of that name."""
-        return [Place(module, name) for module in sorted(self.sources) if name in self._module(module).definitions]
+        return [
+            Place(module, name) for module in sorted(self.sources) if name in self._module(module).definitions
+        ]
 
     def part_of(self, place: Place) -> Place:
         """Of a dict with strings as keys, the entries that are asked for; anything else as a whole."""
@@ -159,7 +182,11 @@ class Definitions:
 
     def _shape(self, place: Place) -> _Shape:
         if place not in self._shapes:
-            self._shapes[place] = _Shape("silent") if str(place) in self.silent or place.module in self.silent else self._read(place)
+            self._shapes[place] = (
+                _Shape("silent")
+                if str(place) in self.silent or place.module in self.silent
+                else self._read(place)
+            )
         return self._shapes[place]
 
     def _read(self, place: Place) -> _Shape:
@@ -176,7 +203,10 @@ class Definitions:
         elif len(statements) == 1 and isinstance(statements[0], ast.ClassDef):
             reader.class_(place, statements[0])
         elif place.part:
-            shape.syntax, shape.members = "registry", {key: Place(place.module, f"{outer}[{key}]") for key in _registry(statements)}
+            shape.syntax, shape.members = (
+                "registry",
+                {key: Place(place.module, f"{outer}[{key}]") for key in _registry(statements)},
+            )
         else:
             shape.syntax = [reader.bound(node, outer) for node in statements]
         if module.effects:
@@ -229,26 +259,55 @@ class _Module:
 def _imports(node: ast.Import | ast.ImportFrom) -> dict[str, tuple[str, str | None]]:
     if isinstance(node, ast.ImportFrom):
         return {alias.asname or alias.name: (node.module or "", alias.name) for alias in node.names}
-    return {alias.asname or alias.name.partition(".")[0]: (alias.name if alias.asname else alias.name.partition(".")[0], None) for alias in node.names}
+    return {
+        alias.asname or alias.name.partition(".")[0]: (
+            alias.name if alias.asname else alias.name.partition(".")[0],
+            None,
+        )
+        for alias in node.names
+    }
 
 
 def _bound_by(node: ast.stmt) -> list[str]:
     """The names that a statement of a module defines."""
     if isinstance(node, Function | ast.ClassDef):
         return [node.name]
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign | ast.AugAssign) else []
-    names = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
-    return [] if any(isinstance(part, ast.Attribute | ast.Subscript) for target in targets for part in ast.walk(target)) else names
+    targets = (
+        node.targets
+        if isinstance(node, ast.Assign)
+        else [node.target]
+        if isinstance(node, ast.AnnAssign | ast.AugAssign)
+        else []
+    )
+    names = [
+        part.id
+        for target in targets
+        for part in ast.walk(target)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+    ]
+    return (
+        []
+        if any(
+            isinstance(part, ast.Attribute | ast.Subscript) for target in targets for part in ast.walk(target)
+        )
+        else names
+    )
 
 
 def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def _registry(statements: list[ast.stmt]) -> dict[str, ast.expr]:
     """The entries of a dict display whose keys are strings; empty for anything else."""
     value = getattr(statements[0], "value", None) if len(statements) == 1 else None
-    if not isinstance(value, ast.Dict) or not all(isinstance(key, ast.Constant) and isinstance(key.value, str) for key in value.keys):
+    if not isinstance(value, ast.Dict) or not all(
+        isinstance(key, ast.Constant) and isinstance(key.value, str) for key in value.keys
+    ):
         return {}
     return {key.value: entry for key, entry in zip(value.keys, value.values, strict=True)}
 
@@ -272,7 +331,9 @@ class _Reader:
 
     def __init__(self, definitions: Definitions, module: str) -> None:
         self.definitions, self.module, self.shape = definitions, module, _Shape()
-        self.scopes: list[dict[str, tuple[str, str | None] | None]] = []  # local names, and what those are imported from that are
+        self.scopes: list[
+            dict[str, tuple[str, str | None] | None]
+        ] = []  # local names, and what those are imported from that are
 
     def bound(self, node: ast.stmt, name: str) -> Any:
         """A statement of a module that binds ``name``, without the name: a function by what it does, a constant by its value."""
@@ -280,23 +341,55 @@ class _Reader:
             return self.function(node, "")
         names = _bound_by(node)
         place = names.index(name) if len(names) > 1 else 0
-        return [type(node).__name__, len(names), place, self.read(getattr(node, "op", None)), self.read(node.value)]
+        return [
+            type(node).__name__,
+            len(names),
+            place,
+            self.read(getattr(node, "op", None)),
+            self.read(node.value),
+        ]
 
     def class_(self, place: Place, node: ast.ClassDef) -> None:
         """A class without its methods, which are members of their own."""
-        methods, others = _methods(node), [statement for statement in node.body if not isinstance(statement, Function)]
-        self.scopes.append(dict.fromkeys([*methods, *(name for statement in others for name in _bound_by(statement))]))
+        methods, others = (
+            _methods(node),
+            [statement for statement in node.body if not isinstance(statement, Function)],
+        )
+        self.scopes.append(
+            dict.fromkeys([*methods, *(name for statement in others for name in _bound_by(statement))])
+        )
         inside = self.read(others)
         self.scopes.pop()
-        handed_on = {part.id for statement in others for part in ast.walk(statement) if isinstance(part, ast.Name)}
-        self.shape.syntax = ["class", node.name, self.read(node.decorator_list), self.read(node.bases), self.read(node.keywords), inside]
-        self.shape.members = {name: Place(place.module, f"{place.name}.{name}") for name, parts in methods.items() if not _only_refuses(parts[0])}
-        self.shape.always = {n for n, parts in methods.items() if n.startswith("__") or n in handed_on | FOREIGN or not all(map(_is_called_by_name, parts))}
+        handed_on = {
+            part.id for statement in others for part in ast.walk(statement) if isinstance(part, ast.Name)
+        }
+        self.shape.syntax = [
+            "class",
+            node.name,
+            self.read(node.decorator_list),
+            self.read(node.bases),
+            self.read(node.keywords),
+            inside,
+        ]
+        self.shape.members = {
+            name: Place(place.module, f"{place.name}.{name}")
+            for name, parts in methods.items()
+            if not _only_refuses(parts[0])
+        }
+        self.shape.always = {
+            n
+            for n, parts in methods.items()
+            if n.startswith("__") or n in handed_on | FOREIGN or not all(map(_is_called_by_name, parts))
+        }
 
     def read(self, node: Any) -> Any:
         """A syntax tree as nested lists, the same in all versions of Python: without what is empty."""
         if isinstance(node, list):
-            return [self.read(one) for one in node if not _is_text(one) and not isinstance(one, ast.Import | ast.ImportFrom)]
+            return [
+                self.read(one)
+                for one in node
+                if not _is_text(one) and not isinstance(one, ast.Import | ast.ImportFrom)
+            ]
         if isinstance(node, ast.Name | ast.Attribute):
             return self._name(node)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name | ast.Attribute):
@@ -305,7 +398,11 @@ class _Reader:
             return self.function(node, node.name)
         if isinstance(node, ast.Lambda):
             outside = self._defaults(node.args)
-            return ["Lambda", outside, self._inside([node.args, node.body], lambda: [_signature(node.args), self.read(node.body)])]
+            return [
+                "Lambda",
+                outside,
+                self._inside([node.args, node.body], lambda: [_signature(node.args), self.read(node.body)]),
+            ]
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             return self._inside(node.generators, lambda: self._fields(node))
         if isinstance(node, ast.AnnAssign):
@@ -343,7 +440,9 @@ class _Reader:
                 return ["own"]
             case str() as foreign:
                 if foreign in self.definitions.sources:
-                    raise ValueError(f"{self.module} hands the module {foreign} on as a value, so it cannot be told what is used of it.")
+                    raise ValueError(
+                        f"{self.module} hands the module {foreign} on as a value, so it cannot be told what is used of it."
+                    )
                 return ["foreign", foreign]
         if isinstance(node, ast.Attribute):
             self.shape.words.add(node.attr)
@@ -367,7 +466,13 @@ class _Reader:
 def _signature(node: ast.arguments) -> Any:
     """The names of the arguments."""
     every = [*node.posonlyargs, *node.args, *node.kwonlyargs]
-    return [[a.arg for a in every], len(node.posonlyargs), len(node.kwonlyargs), node.vararg and node.vararg.arg, node.kwarg and node.kwarg.arg]
+    return [
+        [a.arg for a in every],
+        len(node.posonlyargs),
+        len(node.kwonlyargs),
+        node.vararg and node.vararg.arg,
+        node.kwarg and node.kwarg.arg,
+    ]
 
 
 def _local_names(parts: Iterable[ast.AST]) -> dict[str, tuple[str, str | None] | None]:
@@ -396,7 +501,9 @@ def _of_this_scope(parts: Iterable[ast.AST]) -> Iterator[ast.AST]:
     for node in parts:
         yield node
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
-            yield from (part.target for part in ast.walk(node) if isinstance(part, ast.NamedExpr))  # binds in the function around it
+            yield from (
+                part.target for part in ast.walk(node) if isinstance(part, ast.NamedExpr)
+            )  # binds in the function around it
         elif not isinstance(node, Function | ast.ClassDef | ast.Lambda):
             yield from _of_this_scope(ast.iter_child_nodes(node))
 

@@ -22,8 +22,13 @@ def digests(rows: pd.DataFrame) -> dict[str, str]:
     """
     # What is empty leaves no trace, as a column that only other batches have is empty here.
     cells = {name: _cells(name, values) for name, values in sorted(rows.items())}
-    lines = pd.Series(["".join(row) for row in zip(*cells.values(), strict=True)], index=rows.index, dtype=object)
-    return {batch: hashlib.sha256("\n".join(sorted(of_batch)).encode()).hexdigest()[:16] for batch, of_batch in lines.groupby(rows["batch"])}
+    lines = pd.Series(
+        ["".join(row) for row in zip(*cells.values(), strict=True)], index=rows.index, dtype=object
+    )
+    return {
+        batch: hashlib.sha256("\n".join(sorted(of_batch)).encode()).hexdigest()[:16]
+        for batch, of_batch in lines.groupby(rows["batch"])
+    }
 
 
 def _cells(name: str, values: pd.Series) -> list[str]:

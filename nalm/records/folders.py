@@ -28,9 +28,13 @@ def results_folder(results: str) -> Path:
         return LOCAL
     if results == "publish":
         if not PUBLISHED.parent.is_dir():
-            raise ValueError("results='publish' needs the book's folder, but this library is installed without its repository.")
+            raise ValueError(
+                "results='publish' needs the book's folder, but this library is installed without its repository."
+            )
         return PUBLISHED
     path = Path(results).expanduser().resolve()
     if path.exists() and not path.is_dir():
-        raise ValueError(f"results={results!r} is a file; allowed are '', 'publish' and the path of a folder.")
+        raise ValueError(
+            f"results={results!r} is a file; allowed are '', 'publish' and the path of a folder."
+        )
     return path

@@ -15,8 +15,8 @@ import pandas as pd
 from nalm.records.bar import TrainingBar
 from nalm.records.cluster import dask_team
 from nalm.records.folders import PUBLISHED, results_folder
-from nalm.records.store import Store
 from nalm.records.row import whole_row_of
+from nalm.records.store import Store
 from nalm.records.workers import Team, checkpoint_of, cores, train_ensembles
 from nalm.training import Log, Run, check_device
 
@@ -94,23 +94,45 @@ def run_all(
         store.make_room(missing)
         with _team(executor, scheduler) as (team, places):
             # Grouped before the recorded runs are taken out, so that an interrupted sweep finds its ensembles and their checkpoints again.
-            ensembles = [[run for run in ensemble if run.key not in known] for ensemble in ensembles_of(runs, places)]
-            _train([ensemble for ensemble in ensembles if ensemble], store, device, progress, len(runs), team, compiled)
+            ensembles = [
+                [run for run in ensemble if run.key not in known] for ensemble in ensembles_of(runs, places)
+            ]
+            _train(
+                [ensemble for ensemble in ensembles if ensemble],
+                store,
+                device,
+                progress,
+                len(runs),
+                team,
+                compiled,
+            )
         known = _known(sources)
     if missing == len(runs) and not train:
-        raise ValueError(f"None of the {len(runs):,} runs asked for is recorded; with train=True they are trained.")
-    return pd.DataFrame([known[key] | run.labels for key, run in zip(keys, runs, strict=True) if train or key in known]).infer_objects()
+        raise ValueError(
+            f"None of the {len(runs):,} runs asked for is recorded; with train=True they are trained."
+        )
+    return pd.DataFrame(
+        [known[key] | run.labels for key, run in zip(keys, runs, strict=True) if train or key in known]
+    ).infer_objects()
 
 
 def _train(
-    ensembles: list[list[Run]], store: Store, device: str, progress: bool, asked: int, team: Team | None, compiled: bool | None
+    ensembles: list[list[Run]],
+    store: Store,
+    device: str,
+    progress: bool,
+    asked: int,
+    team: Team | None,
+    compiled: bool | None,
 ) -> None:
     folder = store.rows_file.parent
     missing = [run for ensemble in ensembles for run in ensemble]
     done = asked - len(missing)
     with TrainingBar(missing, progress) as bar:
         bar.set_description(f"{done} of {asked} runs")
-        for trained, (log, origin) in train_ensembles(ensembles, device, folder, bar.update, team, compiled, bar.compiling):
+        for trained, (log, origin) in train_ensembles(
+            ensembles, device, folder, bar.update, team, compiled, bar.compiling
+        ):
             _record(trained, log, origin, store)
             checkpoint_of(trained, folder).remove()
             done += len(trained)
@@ -133,7 +155,9 @@ def _keys(runs: list[Run]) -> list[str]:
     """The keys of runs, which all have to be different."""
     if not runs:
         raise ValueError("No runs were asked for: the selection of models, ranges or seeds is empty.")
-    arms: dict[tuple, str] = {}  # the seeds of an arm share its values, so their configuration is written out and hashed once
+    arms: dict[
+        tuple, str
+    ] = {}  # the seeds of an arm share its values, so their configuration is written out and hashed once
     keys = []
     for run in runs:
         arm = (id(run.task), id(run.model), id(run.recipe), run.threshold)
@@ -142,7 +166,9 @@ def _keys(runs: list[Run]) -> list[str]:
         keys.append(f"{arms[arm]}-{run.seed}")
     if len(set(keys)) < len(keys):
         twice = next(run for run, key in zip(runs, keys, strict=True) if keys.count(key) > 1)
-        raise ValueError(f"The same run was asked for twice: seed {twice.seed} of {twice.labels or twice.task.label()}.")
+        raise ValueError(
+            f"The same run was asked for twice: seed {twice.seed} of {twice.labels or twice.task.label()}."
+        )
     return keys
 
 
@@ -169,7 +195,9 @@ def ensembles_of(runs: Sequence[Run], places: int) -> list[list[Run]]:
     ensembles = []
     for group in groups.values():
         parts = -(-len(group) // min(share, _most_runs(group[0])))
-        parts = -(-parts // places) * places if len(groups) == 1 else parts  # all places are done at the same time
+        parts = (
+            -(-parts // places) * places if len(groups) == 1 else parts
+        )  # all places are done at the same time
         size = -(-len(group) // parts)
         ensembles += [group[first : first + size] for first in range(0, len(group), size)]
     return ensembles

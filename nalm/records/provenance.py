@@ -35,7 +35,8 @@ def surroundings() -> dict[str, Any]:
     return {
         "commit": _commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "versions": {"python": platform.python_version()} | {package: _version(package) for package in PACKAGES},
+        "versions": {"python": platform.python_version()}
+        | {package: _version(package) for package in PACKAGES},
     }
 
 
@@ -51,10 +52,14 @@ def _commit() -> str | None:
     package = Path(__file__).resolve().parents[1]
 
     def git(*arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=package, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            ["git", *arguments], cwd=package, capture_output=True, text=True, check=True
+        ).stdout.strip()
 
     try:
-        return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain", "--", str(package)) else "")
+        return git("rev-parse", "--short=12", "HEAD") + (
+            "+" if git("status", "--porcelain", "--", str(package)) else ""
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
 

@@ -14,7 +14,10 @@ __all__ = ["recorded_runs"]
 
 
 def recorded_runs(
-    experiment: str, labels: Sequence[str] = ("model",), seed: int | None = None, folder: str | Path = PUBLISHED
+    experiment: str,
+    labels: Sequence[str] = ("model",),
+    seed: int | None = None,
+    folder: str | Path = PUBLISHED,
 ) -> list[Run]:
     """The runs of an experiment's rows, in their order: what to train again with other seeds or other numbers.
 
@@ -35,7 +38,14 @@ def recorded_runs(
     rows, sidecar = store.read(), store.sidecar()
     rows = rows if seed is None or rows.empty else rows[rows["seed"] == seed]
     if rows.empty:
-        raise ValueError(f"There are no rows of {experiment!r}{'' if seed is None else f' with seed {seed}'} in {folder}.")
+        raise ValueError(
+            f"There are no rows of {experiment!r}{'' if seed is None else f' with seed {seed}'} in {folder}."
+        )
     if unknown := [name for name in labels if name not in rows]:
-        raise ValueError(f"The rows of {experiment!r} have no column {unknown[0]!r}; they have {', '.join(rows)}.")
-    return [rebuilt(row, sidecar).but(labels={name: str(row[name]) for name in labels}) for row in rows.to_dict("records")]
+        raise ValueError(
+            f"The rows of {experiment!r} have no column {unknown[0]!r}; they have {', '.join(rows)}."
+        )
+    return [
+        rebuilt(row, sidecar).but(labels={name: str(row[name]) for name in labels})
+        for row in rows.to_dict("records")
+    ]

@@ -32,7 +32,11 @@ def whole_row_of(run: Run, column: int, log: Log, experiment: str, batch: str) -
     """
     row = row_of(run, column, log, experiment, batch)
     if isinstance(run.model, DigitSequence):
-        lows = {name: record_lows(log.iterations, errors[:, column]) for name, errors in log.errors.items() if name.startswith("test_")}
+        lows = {
+            name: record_lows(log.iterations, errors[:, column])
+            for name, errors in log.errors.items()
+            if name.startswith("test_")
+        }
         return row | {"lows": json.dumps(lows, separators=(",", ":"))}
     if isinstance(run.model, GatedStack):
         weights = {name: torch.from_numpy(values[column]) for name, values in log.weights.items()}
@@ -52,13 +56,21 @@ def row_of(run: Run, column: int, log: Log, experiment: str, batch: str) -> dict
     selected = log.selected[column]
     at_selected = {name: float(errors[selected, column]) for name, errors in log.errors.items()}
     test_mse, threshold = at_selected.pop("test"), run.threshold
-    solved_at = first_solved(log.iterations, log.errors["test"][:, column], threshold) if threshold is not None else np.nan
-    weights = {name: values[column] for name, values in log.weights.items() if name.startswith(run.model.recorded)}
+    solved_at = (
+        first_solved(log.iterations, log.errors["test"][:, column], threshold)
+        if threshold is not None
+        else np.nan
+    )
+    weights = {
+        name: values[column] for name, values in log.weights.items() if name.startswith(run.model.recorded)
+    }
     return {
         "key": run.key,
         "experiment": experiment,
         "paper": experiment.split("/")[0],
-        "model": "-".join(layer.unit for layer in run.model.layers) if run.model.kind == "Stack" else run.model.kind,
+        "model": "-".join(layer.unit for layer in run.model.layers)
+        if run.model.kind == "Stack"
+        else run.model.kind,
         "task": run.task.kind,
         "range": run.task.label(),
         "seed": run.seed,
@@ -88,7 +100,11 @@ def _weights(weights: dict[str, np.ndarray]) -> dict[str, Any]:
         magnitudes = np.abs(np.concatenate([values.ravel() for values in weights.values()]))
         above = {f"parameters_above_{least}": int((magnitudes > least).sum()) for least in COUNTED_ABOVE}
         return {"weights": None, "parameters": parameters} | above
-    return {"weights": json.dumps({name: _digits(values.tolist()) for name, values in weights.items()}, separators=(",", ":"))}
+    return {
+        "weights": json.dumps(
+            {name: _digits(values.tolist()) for name, values in weights.items()}, separators=(",", ":")
+        )
+    }
 
 
 def _digits(values: Any) -> Any:
@@ -129,7 +145,9 @@ def record_lows(iterations: np.ndarray, errors: np.ndarray) -> list[tuple[int, f
     """
     finite = np.where(np.isfinite(errors), errors, np.inf)
     before = np.minimum.accumulate(np.concatenate([[np.inf], finite[:-1]]))
-    return [(int(iterations[place]), float(f"{finite[place]:.9g}")) for place in np.flatnonzero(finite < before)]
+    return [
+        (int(iterations[place]), float(f"{finite[place]:.9g}")) for place in np.flatnonzero(finite < before)
+    ]
 
 
 def first_below(lows: Sequence[tuple[int, float]], threshold: float) -> float:

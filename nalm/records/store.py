@@ -28,7 +28,9 @@ COLUMNS = [
 """The columns that every results file has; an experiment's own columns come after them."""
 BYTES_PER_ROW = 2000
 """Room that a row and its part of the sidecar may need."""
-EXACTLY: dict[str, Any] = {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
+EXACTLY: dict[str, Any] = (
+    {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
+)
 """Reads numbers to the last digit; pandas 3.1 and later always do, and warn of the argument."""
 
 
@@ -49,7 +51,9 @@ class Store:
 
     def __init__(self, folder: str | Path, experiment: str) -> None:
         if not re.fullmatch(r"[a-z0-9-]+/[a-z0-9-]+", experiment):
-            raise ValueError(f"An experiment is named '<paper>/<name>' in small letters, digits and hyphens, not {experiment!r}.")
+            raise ValueError(
+                f"An experiment is named '<paper>/<name>' in small letters, digits and hyphens, not {experiment!r}."
+            )
         self.experiment = experiment
         self.rows_file = Path(folder) / f"{experiment}.csv"
         self.sidecar_file = self.rows_file.with_suffix(".json")
@@ -63,12 +67,16 @@ class Store:
         recorded = self.sidecar().get("rows", 0)  # before the rows, which another process may be adding to
         if not self.rows_file.exists():
             if recorded:
-                raise ValueError(f"{self.rows_file} is lost, of which {self.sidecar_file} counts {recorded} rows; restore it, nothing was written.")
+                raise ValueError(
+                    f"{self.rows_file} is lost, of which {self.sidecar_file} counts {recorded} rows; restore it, nothing was written."
+                )
             return pd.DataFrame(columns=COLUMNS)
         try:
             rows = _read(self.rows_file)
         except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
-            raise ValueError(f"{self.rows_file} is not a readable results file ({error}); repair or move it, nothing was written.") from None
+            raise ValueError(
+                f"{self.rows_file} is not a readable results file ({error}); repair or move it, nothing was written."
+            ) from None
         self._check(rows)
         self._check_nothing_lost(rows, recorded)
         return rows
@@ -83,11 +91,18 @@ class Store:
             content = json.loads(self.sidecar_file.read_text(encoding="utf-8"))
             content["configurations"], content["batches"]
         except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{self.sidecar_file} is not a readable sidecar file ({error!r}); repair or move it, nothing was written.") from None
+            raise ValueError(
+                f"{self.sidecar_file} is not a readable sidecar file ({error!r}); repair or move it, nothing was written."
+            ) from None
         return content
 
     def add(
-        self, rows: Iterable[dict[str, Any]], configurations: dict[str, Any], batch: str, provenance: dict[str, Any], instead_of: Collection[str] = ()
+        self,
+        rows: Iterable[dict[str, Any]],
+        configurations: dict[str, Any],
+        batch: str,
+        provenance: dict[str, Any],
+        instead_of: Collection[str] = (),
     ) -> None:
         """Add rows; a row whose key is there already is left out, so repeated and concurrent additions double nothing.
 
@@ -103,7 +118,9 @@ class Store:
         """
         rows = list(rows)
         if wrong := next((row["key"] for row in rows if row["batch"] != batch), None):
-            raise ValueError(f"The row {wrong} is not of the batch {batch!r} that it is added with; nothing was written.")
+            raise ValueError(
+                f"The row {wrong} is not of the batch {batch!r} that it is added with; nothing was written."
+            )
         with self._locked():
             known, sidecar = self.read(), self.sidecar()
             known = known[~known["key"].isin(instead_of)]
@@ -111,7 +128,11 @@ class Store:
             new = new[~new["key"].isin(known["key"])]
             if new.empty:
                 return
-            rows = new if known.empty else pd.concat([known.astype(object), new.astype(object)], ignore_index=True)
+            rows = (
+                new
+                if known.empty
+                else pd.concat([known.astype(object), new.astype(object)], ignore_index=True)
+            )
             others = [column for column in rows.columns if column not in COLUMNS]
             text = rows[COLUMNS + others].to_csv(index=False, lineterminator="\n")
             # Of what will be read, in which a number may have become another kind of number.
@@ -119,7 +140,9 @@ class Store:
             sidecar["configurations"].update(configurations)
             sidecar["batches"][batch] = dict(provenance)
             if instead_of:
-                sidecar["batches"] = {name: sidecar["batches"][name] | {"digest": digest} for name, digest in found.items()}
+                sidecar["batches"] = {
+                    name: sidecar["batches"][name] | {"digest": digest} for name, digest in found.items()
+                }
             sidecar["batches"][batch] |= {"digest": found[batch]}
             # No row without its provenance, and no number of rows that are not there yet.
             self._replace_sidecar(sidecar | {"rows": min(len(rows), sidecar["rows"])})
@@ -129,7 +152,9 @@ class Store:
     def damaged(self) -> list[str]:
         """The batches whose rows are not those that were recorded: one was changed, removed, or added by hand."""
         batches, found = self.sidecar()["batches"], digests(self.read())
-        return sorted(batch for batch, digest in found.items() if batches.get(batch, {}).get("digest", digest) != digest)
+        return sorted(
+            batch for batch, digest in found.items() if batches.get(batch, {}).get("digest", digest) != digest
+        )
 
     def note(self, kind: str, note: dict[str, Any]) -> None:
         """Add to the sidecar's ``"confirmations"`` (:func:`nalm.records.confirm`) or ``"comparisons"`` (:func:`~companion.verification.sidebyside.compare_code`)."""
@@ -173,18 +198,27 @@ class Store:
             problem = "its keys are not unique"
         elif not (rows["experiment"] == self.experiment).all():
             problem = f"it holds rows of another experiment than {self.experiment}"
-        elif any(not pd.api.types.is_numeric_dtype(rows[column]) for column in ("seed", "iterations", "valid_mse", "test_mse")):
+        elif any(
+            not pd.api.types.is_numeric_dtype(rows[column])
+            for column in ("seed", "iterations", "valid_mse", "test_mse")
+        ):
             problem = "its numbers cannot be read"
         else:
             return
-        raise ValueError(f"{self.rows_file} is not a results file of {self.experiment}: {problem}; repair or move it, nothing was written.")
+        raise ValueError(
+            f"{self.rows_file} is not a results file of {self.experiment}: {problem}; repair or move it, nothing was written."
+        )
 
     def _check_nothing_lost(self, rows: pd.DataFrame, recorded: int) -> None:
         # A process that was killed while it wrote may leave more rows than the sidecar counts, but never rows without a sidecar.
         if len(rows) and not self.sidecar_file.exists():
-            raise ValueError(f"{self.sidecar_file} is lost, which says where the rows beside it come from; restore it, nothing was written.")
+            raise ValueError(
+                f"{self.sidecar_file} is lost, which says where the rows beside it come from; restore it, nothing was written."
+            )
         if len(rows) < recorded or not self.rows_file.read_bytes().endswith(b"\n"):
-            raise ValueError(f"{self.rows_file} has lost rows (it is cut off or was edited); restore it, nothing was written.")
+            raise ValueError(
+                f"{self.rows_file} has lost rows (it is cut off or was edited); restore it, nothing was written."
+            )
 
 
 def _read(text: Path | io.StringIO) -> pd.DataFrame:

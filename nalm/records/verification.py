@@ -20,8 +20,8 @@ from nalm.records.bar import TrainingBar
 from nalm.records.code import OLDER, freshness_of
 from nalm.records.comparison import RESULTS, Tolerances, differences, is_further_result, twins
 from nalm.records.folders import LOCAL, PUBLISHED
-from nalm.records.store import Store
 from nalm.records.row import whole_row_of
+from nalm.records.store import Store
 from nalm.records.workers import train_ensembles
 from nalm.training import Run, check_device
 from nalm.units.checks import choose
@@ -30,7 +30,6 @@ __all__ = ["RECEIPTS", "CheckedRow", "Verification", "experiments", "rebuilt", "
 
 RECEIPTS = LOCAL.parent / "receipts"
 """The folder of receipts, where no other path is given."""
-
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,9 @@ class Verification:
     def __str__(self) -> str:
         good = sum(row.passed for row in self.rows)
         lines = [f"Sample {self.seed}: {len(self.rows)} of {self.candidates} rows", *map(str, self.rows)]
-        return "\n".join([*lines, f"{'PASS' if self.passed else 'FAIL'}: {good} of {len(self.rows)} rows are confirmed."])
+        return "\n".join(
+            [*lines, f"{'PASS' if self.passed else 'FAIL'}: {good} of {len(self.rows)} rows are confirmed."]
+        )
 
     def receipt(self) -> dict[str, Any]:
         """Everything that was done and found, as it is written to JSON."""
@@ -100,11 +101,19 @@ class Verification:
             {
                 "verdict": "PASS" if self.passed else "FAIL",
                 "date": datetime.now(UTC).isoformat(timespec="seconds"),
-                "sample": {"seed": self.seed, "rows": len(self.rows), "of": self.candidates, "experiments": list(self.experiments)},
+                "sample": {
+                    "seed": self.seed,
+                    "rows": len(self.rows),
+                    "of": self.candidates,
+                    "experiments": list(self.experiments),
+                },
                 "tolerances": asdict(self.tolerances),
                 "seconds": round(self.seconds, 2),
                 "ensembles": list(self.ensembles),
-                "rows": [{"verdict": "PASS" if row.passed else "FAIL", "identical": row.identical} | asdict(row) for row in self.rows],
+                "rows": [
+                    {"verdict": "PASS" if row.passed else "FAIL", "identical": row.identical} | asdict(row)
+                    for row in self.rows
+                ],
             }
         )
 
@@ -119,7 +128,9 @@ class Verification:
 
 def experiments(folder: str | Path = PUBLISHED) -> list[str]:
     """The names of the experiments that have rows in a folder of results."""
-    return sorted(file.relative_to(folder).with_suffix("").as_posix() for file in Path(folder).glob("*/*.csv"))
+    return sorted(
+        file.relative_to(folder).with_suffix("").as_posix() for file in Path(folder).glob("*/*.csv")
+    )
 
 
 def verify_rows(
@@ -160,7 +171,9 @@ def verify_rows(
     asked = [experiment] if isinstance(experiment, str) and experiment else list(experiment)
     chosen = sorted({choose("experiment", name, known) for name in asked}) or known
     stores = {name: Store(folder, name) for name in chosen}
-    rows_of = {name: store.read() for name, store in stores.items()}  # before the sidecars, which then know all of these rows
+    rows_of = {
+        name: store.read() for name, store in stores.items()
+    }  # before the sidecars, which then know all of these rows
     sidecars = {name: store.sidecar() for name, store in stores.items()}
     candidates = [candidate for name in stores for candidate in _candidates(rows_of[name], sidecars[name])]
     candidates = [row for row in candidates if iterations is None or row["iterations"] <= iterations]
@@ -173,20 +186,29 @@ def verify_rows(
     seed = secrets.randbelow(2**32) if seed is None else seed
     sample = _draw(candidates, rows, seed, stale_first)
     checked, ensembles, seconds = _check(sample, sidecars, device, tolerances, progress)
-    return Verification(tuple(checked), len(candidates), seed, tuple(chosen), tolerances, tuple(ensembles), seconds)
+    return Verification(
+        tuple(checked), len(candidates), seed, tuple(chosen), tolerances, tuple(ensembles), seconds
+    )
 
 
 def _candidates(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[dict[str, Any]]:
     if rows.empty:
         return []
     configuration = rows["key"].str.rpartition("-")[0]
-    named = {column: rows.groupby(configuration)[column].transform(lambda values: values.mode()[0]) for column in ("model", "range")}
+    named = {
+        column: rows.groupby(configuration)[column].transform(lambda values: values.mode()[0])
+        for column in ("model", "range")
+    }
     usual = {f"usual {column}": values for column, values in named.items()}
     ensemble_seconds = rows.groupby("batch")["seconds"].transform("sum")
-    return rows.assign(freshness=freshness_of(rows, sidecar), ensemble_seconds=ensemble_seconds, **usual).to_dict("records")
+    return rows.assign(
+        freshness=freshness_of(rows, sidecar), ensemble_seconds=ensemble_seconds, **usual
+    ).to_dict("records")
 
 
-def _draw(candidates: list[dict[str, Any]], number: int, seed: int, stale_first: bool) -> list[dict[str, Any]]:
+def _draw(
+    candidates: list[dict[str, Any]], number: int, seed: int, stale_first: bool
+) -> list[dict[str, Any]]:
     """A sample without replacement; it depends on the rows and the seed, not on the order in which rows were recorded."""
     order = sorted(candidates, key=lambda row: (row["experiment"], row["key"]))
     random.Random(seed).shuffle(order)
@@ -203,7 +225,9 @@ class _Retrained:
     ensemble: int
 
 
-def _check(sample: list[dict], sidecars: dict[str, dict], device: str, tolerances: Tolerances, progress: bool) -> tuple[list, list, float]:
+def _check(
+    sample: list[dict], sidecars: dict[str, dict], device: str, tolerances: Tolerances, progress: bool
+) -> tuple[list, list, float]:
     runs: dict[int, Run] = {}
     problems: dict[int, str] = {}
     for index, row in enumerate(sample):
@@ -212,7 +236,11 @@ def _check(sample: list[dict], sidecars: dict[str, dict], device: str, tolerance
         except ValueError as error:
             problems[index] = str(error)
     retrained, ensembles, seconds = _retrain(runs, sample, device, progress)
-    return [_compared(row, problems.get(i), retrained.get(i), tolerances) for i, row in enumerate(sample)], ensembles, seconds
+    return (
+        [_compared(row, problems.get(i), retrained.get(i), tolerances) for i, row in enumerate(sample)],
+        ensembles,
+        seconds,
+    )
 
 
 def rebuilt(row: dict[str, Any], sidecar: dict[str, Any]) -> Run:
@@ -230,7 +258,9 @@ def rebuilt(row: dict[str, Any], sidecar: dict[str, Any]) -> Run:
     return run
 
 
-def _retrain(runs: dict[int, Run], sample: list[dict], device: str, progress: bool) -> tuple[dict[int, _Retrained], list[dict], float]:
+def _retrain(
+    runs: dict[int, Run], sample: list[dict], device: str, progress: bool
+) -> tuple[dict[int, _Retrained], list[dict], float]:
     """Index of a sampled row -> what became of its run; the provenance of the ensembles; their seconds."""
     groups: dict[tuple, list[int]] = {}
     for index, run in runs.items():
@@ -241,19 +271,29 @@ def _retrain(runs: dict[int, Run], sample: list[dict], device: str, progress: bo
         # Several experiments may have published the same run; in an ensemble it comes once.
         asked.append(list({run.key: run for run in family}.values()))
     found, ensembles, seconds = {}, [], 0.0
-    with tempfile.TemporaryDirectory() as scratch, TrainingBar((run for ensemble in asked for run in ensemble), progress) as bar:
-        for trained, (log, origin) in train_ensembles(asked, device, Path(scratch), bar.update, compiling=bar.compiling):
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        TrainingBar((run for ensemble in asked for run in ensemble), progress) as bar,
+    ):
+        for trained, (log, origin) in train_ensembles(
+            asked, device, Path(scratch), bar.update, compiling=bar.compiling
+        ):
             columns = {run.key: column for column, run in enumerate(trained)}
             for index in groups[trained[0].structure()]:
                 run, experiment = runs[index], sample[index]["experiment"]
-                own, *others = (whole_row_of(member, columns[member.key], log, experiment, "") for member in (run, *twins(run)))
+                own, *others = (
+                    whole_row_of(member, columns[member.key], log, experiment, "")
+                    for member in (run, *twins(run))
+                )
                 found[index] = _Retrained(run, own, others, len(ensembles))
             ensembles.append(origin)
             seconds += log.seconds
     return found, ensembles, seconds
 
 
-def _compared(row: dict[str, Any], problem: str | None, retrained: _Retrained | None, tolerances: Tolerances) -> CheckedRow:
+def _compared(
+    row: dict[str, Any], problem: str | None, retrained: _Retrained | None, tolerances: Tolerances
+) -> CheckedRow:
     found = [problem or ""]
     if retrained is not None:
         found = differences(row, retrained.row, retrained.twins, retrained.run, tolerances)
@@ -272,7 +312,9 @@ def _compared(row: dict[str, Any], problem: str | None, retrained: _Retrained | 
 
 def results_of(row: dict[str, Any], columns: Iterable[str]) -> dict[str, Any]:
     """What was found by training, of a recorded or a new row, in those of the columns that hold results; comparable, and fit for JSON."""
-    return _without_nan({name: row.get(name) for name in columns if name in RESULTS or is_further_result(name)})
+    return _without_nan(
+        {name: row.get(name) for name in columns if name in RESULTS or is_further_result(name)}
+    )
 
 
 def _without_nan(value: Any) -> Any:

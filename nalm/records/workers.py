@@ -16,7 +16,15 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,11 +33,11 @@ from typing import Any
 import torch
 
 from nalm.models import NODE
-from nalm.training.checkpoint import SealedCheckpoint
 from nalm.records.code import code, code_on_disk
 from nalm.records.provenance import provenance
-from nalm.training.trainers import trainer_of
 from nalm.training import Log, Run, worth_compiling
+from nalm.training.checkpoint import SealedCheckpoint
+from nalm.training.trainers import trainer_of
 
 __all__ = ["News", "Team", "Trained", "checkpoint_of", "cores", "train_ensembles"]
 
@@ -69,7 +77,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def checkpoint_of(runs: list[Run], folder: Path, warn: Callable[[str], None] = warnings.warn) -> SealedCheckpoint:
+def checkpoint_of(
+    runs: list[Run], folder: Path, warn: Callable[[str], None] = warnings.warn
+) -> SealedCheckpoint:
     """The checkpoint of an ensemble of these runs, in a folder of results; training goes on only with the code that it began with."""
     name = hashlib.sha256("".join([code(runs[0]), *(run.key for run in runs)]).encode()).hexdigest()[:16]
     return SealedCheckpoint(folder / ".checkpoints" / f"{name}.pt", CHECKPOINT_SECONDS, warn)
@@ -114,7 +124,11 @@ def train_ensembles(
             reached[number] = what
 
     numbered = dict(enumerate(ensembles))
-    elsewhere = numbered if team else {number: runs for number, runs in numbered.items() if device == "cpu" and _is_long(runs)}
+    elsewhere = (
+        numbered
+        if team
+        else {number: runs for number, runs in numbered.items() if device == "cpu" and _is_long(runs)}
+    )
     if team:
         yield from _by(team, elsewhere, device, folder, hear, failures.append, compiled)
     elif len(elsewhere) > 1 and cores() > 1:
@@ -157,7 +171,9 @@ def _is_long(runs: list[Run]) -> bool:
 def _own_processes(number: int) -> Iterator[Team]:
     context = multiprocessing.get_context("spawn")
     told, stopped = context.Queue(), context.Event()
-    with ProcessPoolExecutor(number, mp_context=context, initializer=_begin, initargs=(told, stopped)) as pool:
+    with ProcessPoolExecutor(
+        number, mp_context=context, initializer=_begin, initargs=(told, stopped)
+    ) as pool:
         yield Team(pool, _tell_parent, told, stopped.set)
 
 
@@ -165,7 +181,9 @@ def _begin(told: Any, stopped: Any) -> None:
     """In an own process: remember how to tell news, and end when the parent does, however that ends."""
     global _parent
     _parent = told, stopped
-    threading.Thread(target=lambda: (multiprocessing.parent_process().join(), os._exit(1)), daemon=True).start()
+    threading.Thread(
+        target=lambda: (multiprocessing.parent_process().join(), os._exit(1)), daemon=True
+    ).start()
 
 
 def _tell_parent(news: News) -> None:
@@ -184,7 +202,10 @@ def _by(
     failed: Callable[[BaseException], None],
     compiled: bool | None,
 ) -> Iterator[tuple[list[Run], Trained]]:
-    pending = {_submitted(team.executor, n, runs, device, folder, team.tell, code(runs[0]), compiled): n for n, runs in ensembles.items()}
+    pending = {
+        _submitted(team.executor, n, runs, device, folder, team.tell, code(runs[0]), compiled): n
+        for n, runs in ensembles.items()
+    }
     try:
         while pending:
             done, _ = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
@@ -221,8 +242,12 @@ def _error(future: Any) -> BaseException | None:
         return RuntimeError(f"{cause} {kept}; the same command goes on from there.")
     if isinstance(error, BrokenExecutor):
         guard = """the script that asks for runs lacks 'if __name__ == "__main__":'"""
-        cause = f"was killed from outside, perhaps because memory was short, or could not start because {guard}"
-        return RuntimeError(f"A training process {cause}. {kept}; once the cause is removed, the same command goes on from there.")
+        cause = (
+            f"was killed from outside, perhaps because memory was short, or could not start because {guard}"
+        )
+        return RuntimeError(
+            f"A training process {cause}. {kept}; once the cause is removed, the same command goes on from there."
+        )
     return error
 
 
@@ -250,11 +275,18 @@ def _check_code(run: Run, expected: str | None) -> None:
     # Asked of what is loaded, as that trains; the files on disk may be other ones again.
     if expected not in (None, loaded := code(run)):
         worker = f"The worker on {platform.node()} runs other code ({loaded}) than this process ({expected})"
-        raise RuntimeError(f"{worker}, so it trains nothing; start both with the same version of the library.")
+        raise RuntimeError(
+            f"{worker}, so it trains nothing; start both with the same version of the library."
+        )
 
 
 def _train(
-    number: int, runs: list[Run], device: str, folder: Path | None, tell: Callable[[News], None], compiled: bool | None = None
+    number: int,
+    runs: list[Run],
+    device: str,
+    folder: Path | None,
+    tell: Callable[[News], None],
+    compiled: bool | None = None,
 ) -> Trained:
     ensemble = trainer_of(runs[0], device)(runs, device, compiled)
     if ensemble.compiled:
@@ -264,11 +296,15 @@ def _train(
     def progress(iterations: int) -> None:
         nonlocal reached, reports, told_at
         reached, reports = reached + iterations, reports + 1
-        if reports > 2 and time.monotonic() - told_at > POLL_SECONDS:  # the first updates come after the second report
+        if (
+            reports > 2 and time.monotonic() - told_at > POLL_SECONDS
+        ):  # the first updates come after the second report
             tell((number, reached))
             told_at = time.monotonic()
 
-    checkpoint = None if folder is None else checkpoint_of(runs, folder, lambda sentence: tell((number, sentence)))
+    checkpoint = (
+        None if folder is None else checkpoint_of(runs, folder, lambda sentence: tell((number, sentence)))
+    )
     log = ensemble.train(progress, checkpoint)
     return log, provenance(runs, log) | {"code": code_on_disk(runs)}
 

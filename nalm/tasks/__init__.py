@@ -35,4 +35,12 @@ __all__ = [
     "uniform_range",
 ]
 
-AnyTask = SingleModuleTask | SubsetArithmeticTask | TenParameterTask | SimpleArithmeticTask | LargeScaleTask | FractionalSIRTask | DigitSequenceTask
+AnyTask = (
+    SingleModuleTask
+    | SubsetArithmeticTask
+    | TenParameterTask
+    | SimpleArithmeticTask
+    | LargeScaleTask
+    | FractionalSIRTask
+    | DigitSequenceTask
+)

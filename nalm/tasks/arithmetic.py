@@ -69,7 +69,14 @@ class OperandTask(Task):
     def structure(self) -> tuple:
         numbers = self.interpolation.numbers(self.in_features)  # of equal shapes
         shapes = (n.shape for n in numbers.values())
-        return (type(self).__name__, self.operation, self.in_features, self.targets, type(self.interpolation), *shapes)
+        return (
+            type(self).__name__,
+            self.operation,
+            self.in_features,
+            self.targets,
+            type(self.interpolation),
+            *shapes,
+        )
 
     def constants(self, seed: int) -> Tensors:
         return self.interpolation.numbers(self.in_features) | {"operands": as_float32(self.operands(seed))}
@@ -78,7 +85,11 @@ class OperandTask(Task):
         x = self.interpolation.transform(noise, constants).mT
         summed, operands = (of.to(getattr(torch, self.targets)) for of in (x, constants["operands"]))
         # A matrix product per run costs more than it computes while there are few inputs; with many, this order folds into one where x is shared.
-        a, b = torch.matmul(operands, summed.mT).unbind(0) if self.in_features > 32 else ((summed * operand).sum(-1) for operand in operands)
+        a, b = (
+            torch.matmul(operands, summed.mT).unbind(0)
+            if self.in_features > 32
+            else ((summed * operand).sum(-1) for operand in operands)
+        )
         return x, OPERATIONS[self.operation](a, b).unsqueeze(-1).to(x.dtype)
 
     def generator(self, seed: int) -> np.random.RandomState:
@@ -98,7 +109,9 @@ class OperandTask(Task):
         """
         x = self.interpolation.batches(generator, batches, (batch_size, self.in_features))
         used = [np.flatnonzero(operand) for operand in self.operands(seed)]
-        a, b = (x[..., inputs[0] : inputs[-1] + 1].sum(-1) for inputs in used)  # in the order in which the papers' code sums
+        a, b = (
+            x[..., inputs[0] : inputs[-1] + 1].sum(-1) for inputs in used
+        )  # in the order in which the papers' code sums
         drawn = np.empty((batches, self.in_features + 1, batch_size), np.float32)
         drawn[:, :-1], drawn[:, -1] = x.swapaxes(1, 2), OPERATIONS[self.operation](a, b)
         return drawn

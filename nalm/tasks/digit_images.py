@@ -60,14 +60,20 @@ def _mnist() -> DigitImages:
     except DamagedMNIST as error:
         raise ValueError(f"{error}: {remedy}, or use the source 'sklearn'.") from None
     # As in the papers: the last 5,000 training images are for validation.
-    return DigitImages(images, labels, {"train": np.arange(55_000), "valid": np.arange(55_000, 60_000), "test": np.arange(60_000, 70_000)})
+    return DigitImages(
+        images,
+        labels,
+        {"train": np.arange(55_000), "valid": np.arange(55_000, 60_000), "test": np.arange(60_000, 70_000)},
+    )
 
 
 def _folder_of_mnist() -> tuple[Path, str]:
     """The folder of the four files, and what to do if one of them is damaged."""
     if named := os.environ.get(MNIST_VARIABLE):
         if not Path(named).is_dir():
-            raise ValueError(f"{MNIST_VARIABLE} names {named!r}, which is not a folder; it must hold MNIST/raw as torchvision writes it.")
+            raise ValueError(
+                f"{MNIST_VARIABLE} names {named!r}, which is not a folder; it must hold MNIST/raw as torchvision writes it."
+            )
         return Path(named) / "MNIST" / "raw", f"fetch it again, or name another folder in {MNIST_VARIABLE}"
     if REPOSITORY.is_dir():
         return REPOSITORY, "restore it with 'git checkout -- book/data/mnist'"
@@ -94,6 +100,11 @@ def _sklearn() -> DigitImages:
 
     digits = load_digits()
     small = torch.from_numpy(digits.images).to(torch.float32).unsqueeze(1) * (255 / 16)
-    images = torch.nn.functional.interpolate(small, size=(28, 28), mode="bilinear").squeeze(1).round().to(torch.uint8)
+    images = (
+        torch.nn.functional.interpolate(small, size=(28, 28), mode="bilinear")
+        .squeeze(1)
+        .round()
+        .to(torch.uint8)
+    )
     splits = {"train": np.arange(1300), "valid": np.arange(1300, 1500), "test": np.arange(1500, 1797)}
     return DigitImages(images, torch.from_numpy(digits.target).to(torch.int64), splits)

@@ -49,7 +49,15 @@ def _states(start: float, end: float) -> Tensor:
     from_start = times if start == 0.0 else torch.cat([times.new_zeros(1), times])
     initial = torch.tensor(INITIAL_STATE, dtype=torch.float64)
     # It steps to every time that is asked for: its interpolation is less accurate than its steps.
-    return odeint(fractional_sir, initial, from_start, method="dopri8", rtol=1e-11, atol=1e-12, options={"step_t": from_start[1:]})[-POINTS:]
+    return odeint(
+        fractional_sir,
+        initial,
+        from_start,
+        method="dopri8",
+        rtol=1e-11,
+        atol=1e-12,
+        options={"step_t": from_start[1:]},
+    )[-POINTS:]
 
 
 class FractionalSIRTask(Task):
@@ -107,4 +115,7 @@ class FractionalSIRTask(Task):
     def evaluation(self, seed: int) -> dict[str, EvaluationSet]:
         later = torch.linspace(END, 2 * END, POINTS, dtype=torch.float64).unsqueeze(1)
         data = self.shared()
-        return {"valid": EvaluationSet(data["times"], data["states"]), "test": EvaluationSet(later, _states(END, 2 * END))}
+        return {
+            "valid": EvaluationSet(data["times"], data["states"]),
+            "test": EvaluationSet(later, _states(END, 2 * END)),
+        }

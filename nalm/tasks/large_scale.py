@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
@@ -120,7 +119,9 @@ class LargeScaleTask(Task):
 
 
 @lru_cache
-def _evaluation_set(operation: str, range_: Uniform, points: Literal["uniform", "up", "down"]) -> EvaluationSet:
+def _evaluation_set(
+    operation: str, range_: Uniform, points: Literal["uniform", "up", "down"]
+) -> EvaluationSet:
     if points == "uniform":
         x = range_.sample(np.random.RandomState(VALIDATION_SEED), (EVALUATION_EXAMPLES, INPUTS))
     else:  # the authors' code discards the first point, which is all 0.5

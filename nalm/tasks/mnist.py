@@ -42,7 +42,10 @@ def read_mnist(folder: Path) -> tuple[Tensor, Tensor]:
     (torch.Size([70000, 28, 28]), [5, 0, 4, 1, 9, 2, 1, 3])
     """
     kinds = ("images-idx3-ubyte", "labels-idx1-ubyte")
-    images, labels = (np.concatenate([_array(_content(folder, f"{part}-{kind}")) for part in ("train", "t10k")]) for kind in kinds)
+    images, labels = (
+        np.concatenate([_array(_content(folder, f"{part}-{kind}")) for part in ("train", "t10k")])
+        for kind in kinds
+    )
     return torch.from_numpy(images), torch.from_numpy(labels).to(torch.int64)
 
 

@@ -134,7 +134,9 @@ class TruncatedNormal(Value):
     @model_validator(mode="after")
     def _not_empty(self) -> TruncatedNormal:
         if not self.low < self.high:
-            raise ValueError(f"A truncated normal distribution needs low < high, but got [{self.low:g}, {self.high:g}).")
+            raise ValueError(
+                f"A truncated normal distribution needs low < high, but got [{self.low:g}, {self.high:g})."
+            )
         return self
 
     def __str__(self) -> str:
@@ -144,19 +146,31 @@ class TruncatedNormal(Value):
         return (self.low - self.mean) / self.deviation, (self.high - self.mean) / self.deviation
 
     def sample(self, generator: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
-        return stats.truncnorm.rvs(*self._bounds(), loc=self.mean, scale=self.deviation, size=shape, random_state=generator)
+        return stats.truncnorm.rvs(
+            *self._bounds(), loc=self.mean, scale=self.deviation, size=shape, random_state=generator
+        )
 
     def batches(self, generator: np.random.RandomState, count: int, shape: tuple[int, ...]) -> np.ndarray:
         return self.sample(generator, (count, *shape))
 
     def numbers(self, inputs: int) -> Tensors:
         below, until = stats.norm.cdf(self._bounds())
-        values = {"mean": self.mean, "deviation": self.deviation, "low": self.low, "high": self.high, "below": below, "share": until - below}
+        values = {
+            "mean": self.mean,
+            "deviation": self.deviation,
+            "low": self.low,
+            "high": self.high,
+            "below": below,
+            "share": until - below,
+        }
         return {name: torch.tensor(value, dtype=torch.float64) for name, value in values.items()}
 
     @staticmethod
     def transform(u: Tensor, numbers: Tensors) -> Tensor:
-        n, u64 = numbers, u.to(torch.float64)  # in float32 a mean that is not 0 makes some numbers exactly 0, by which no unit can divide
+        n, u64 = (
+            numbers,
+            u.to(torch.float64),
+        )  # in float32 a mean that is not 0 makes some numbers exactly 0, by which no unit can divide
         # sqrt(2) erfinv(2 p - 1) is the quantile function of p; torch has it as ndtri as well, four times slower.
         x = n["mean"] + n["deviation"] * 2**0.5 * torch.erfinv(2 * (n["below"] + n["share"] * u64) - 1)
         return torch.minimum(torch.maximum(x, n["low"]), n["high"]).to(u.dtype)  # rounding in the tails
@@ -194,7 +208,12 @@ class Benford(Value):
     def numbers(self, inputs: int) -> Tensors:
         tens = 10 ** (self.digits - 1)
         until = FIRST_DIGITS.cumsum()
-        numbers = {"from": until - FIRST_DIGITS, "per": 0.9 * tens / FIRST_DIGITS, "count": 0.9 * tens, "tens": tens}
+        numbers = {
+            "from": until - FIRST_DIGITS,
+            "per": 0.9 * tens / FIRST_DIGITS,
+            "count": 0.9 * tens,
+            "tens": tens,
+        }
         return {name: torch.tensor(value, dtype=torch.float32) for name, value in numbers.items()}
 
     @staticmethod
@@ -202,7 +221,9 @@ class Benford(Value):
         n = numbers
         digit = sum((u >= n["from"][d]).to(torch.int64) for d in range(1, 9))  # less one
         rest = ((u - n["from"][digit]) * n["per"][digit]).floor()
-        rest = torch.minimum(torch.maximum(rest, torch.zeros_like(rest)), n["count"] - 1)  # rounding at the ends
+        rest = torch.minimum(
+            torch.maximum(rest, torch.zeros_like(rest)), n["count"] - 1
+        )  # rounding at the ends
         return (digit + 1) * n["tens"] + n["tens"] / 10 + rest
 
 

@@ -82,7 +82,10 @@ class SimpleArithmeticTask(Task):
 
     def evaluation(self, seed: int) -> dict[str, EvaluationSet]:
         with_negatives, positive = (-4.1, 0.2, 41), (0.1, 0.1, 40)
-        sets = {f"test_{name}": _grid_set(*with_negatives, output) for output, name in enumerate(["add", "mul", "div"])}
+        sets = {
+            f"test_{name}": _grid_set(*with_negatives, output)
+            for output, name in enumerate(["add", "mul", "div"])
+        }
         sets["test_sqrt"] = _grid_set(*positive, 3)
         sets["test"] = EvaluationSet(sets["test_sqrt"].inputs, sets["test_sqrt"].targets)
         sets["valid"] = _validation_set(self.interpolation)

@@ -20,7 +20,10 @@ UNIFORM_RANGES: dict[str, tuple[Uniform, Range]] = {
         (Uniform(low=-2.0, high=-1.0), Uniform(low=-6.0, high=-2.0)),
         (Uniform(low=-1.2, high=-1.1), Uniform(low=-6.1, high=-1.2)),
         (Uniform(low=-0.2, high=-0.1), Uniform(low=-2.0, high=-0.2)),
-        (Uniform(low=-2.0, high=2.0), UniformUnion(first=Uniform(low=-6.0, high=-2.0), second=Uniform(low=2.0, high=6.0))),
+        (
+            Uniform(low=-2.0, high=2.0),
+            UniformUnion(first=Uniform(low=-6.0, high=-2.0), second=Uniform(low=2.0, high=6.0)),
+        ),
         (Uniform(low=0.1, high=0.2), Uniform(low=0.2, high=2.0)),
         (Uniform(low=1.0, high=2.0), Uniform(low=2.0, high=6.0)),
         (Uniform(low=1.1, high=1.2), Uniform(low=1.2, high=6.0)),
@@ -58,7 +61,9 @@ class SingleModuleTask(OperandTask):
     def on(cls, range_name: str, operation: str, inputs: int = 2) -> SingleModuleTask:
         """The task on one of the nine uniform ranges of the division paper, by name."""
         interpolation, extrapolation = uniform_range(range_name)
-        return cls(operation=operation, interpolation=interpolation, extrapolation=extrapolation, inputs=inputs)
+        return cls(
+            operation=operation, interpolation=interpolation, extrapolation=extrapolation, inputs=inputs
+        )
 
     @property
     def in_features(self) -> int:

@@ -60,7 +60,11 @@ class SubsetArithmeticTask(OperandTask):
 
     def batch(self, noise: Tensor, constants: Tensors, shared: Tensors) -> tuple[Tensor, Tensor]:
         x = self.interpolation.transform(noise, constants)
-        a, b = self._sums(x, constants["offset"]) if self.targets == "float32" else self._differences(x, constants["offset"])
+        a, b = (
+            self._sums(x, constants["offset"])
+            if self.targets == "float32"
+            else self._differences(x, constants["offset"])
+        )
         return x.mT, OPERATIONS[self.operation](a, b).unsqueeze(-1).to(x.dtype)
 
     def _sums(self, x: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:

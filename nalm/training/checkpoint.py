@@ -57,7 +57,9 @@ class Checkpoint:
             if not self._warned:
                 self._warned = True
                 reason = error.strerror or error
-                self.warn(f"The checkpoint {self.path} cannot be written ({reason}); training goes on, but would start anew if it were interrupted.")
+                self.warn(
+                    f"The checkpoint {self.path} cannot be written ({reason}); training goes on, but would start anew if it were interrupted."
+                )
         self._tried = time.monotonic()
 
     def read(self) -> dict[str, Any] | None:

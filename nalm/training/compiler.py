@@ -56,7 +56,9 @@ def obstacle(device: str) -> str | None:
     try:
         right = torch.allclose(Compiled(_probed)(numbers), _probed(numbers), rtol=1e-4)
     except Exception as error:  # the compiler may raise anything
-        return f"torch {torch.__version__} does not compile here ({type(error).__name__}: {_first_line(error)})"
+        return (
+            f"torch {torch.__version__} does not compile here ({type(error).__name__}: {_first_line(error)})"
+        )
     return None if right else f"torch {torch.__version__} compiles a small function here to one that is wrong"
 
 
@@ -65,7 +67,9 @@ def _probed(x: Tensor) -> Tensor:
 
 
 def _first_line(error: Exception) -> str:
-    return next((line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), "no reason given")
+    return next(
+        (line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), "no reason given"
+    )
 
 
 @cache
@@ -134,12 +138,18 @@ class Compiled(Eager):
         while given := tuple(islice(waiting, self._together)):
             if len(given) != size:
                 flat, size = self._flat(super().repeat, (state, given, fixed)), len(given)
-            tensors = flat.function(*tensors, *(tensor for one in given for tensor in one if tensor is not None), *others)
+            tensors = flat.function(
+                *tensors, *(tensor for one in given for tensor in one if tensor is not None), *others
+            )
         return state if flat is None else tree_unflatten(tensors, flat.results)
 
     def _flat(self, function: Callable, arguments: tuple) -> _Flat:
         leaves, structure = tree_flatten(arguments)
-        key = function, structure, *((t.shape, t.stride(), t.dtype, t.device) if isinstance(t, Tensor) else t for t in leaves)
+        key = (
+            function,
+            structure,
+            *((t.shape, t.stride(), t.dtype, t.device) if isinstance(t, Tensor) else t for t in leaves),
+        )
         if key not in self._known:
             self._known[key] = self._compile(function, leaves, structure)
         return self._known[key]
@@ -157,7 +167,9 @@ class Compiled(Eager):
         def of_tensors(*tensors: Tensor) -> list[Tensor]:
             nonlocal results
             given = iter(tensors)
-            arguments = tree_unflatten([next(given) if isinstance(leaf, Tensor) else leaf for leaf in leaves], structure)
+            arguments = tree_unflatten(
+                [next(given) if isinstance(leaf, Tensor) else leaf for leaf in leaves], structure
+            )
             found, results = tree_flatten(function(*arguments))
             return found
 
@@ -250,12 +262,15 @@ def _avoid_out_of_bounds_tails() -> None:
     def safe(self, functions, sizes):
         found = select_tiling(self, functions, sizes)
         if not (isinstance(found, tuple) and len(found) == 2):
-            raise RuntimeError("TilingSelect.select_tiling of torch's compiler returns something else than in torch 2.12")
+            raise RuntimeError(
+                "TilingSelect.select_tiling of torch's compiler returns something else than in torch 2.12"
+            )
         factors, indices = found
         outer, reduced = max(sizes, key=lambda size: len(size[1]))
         lengths = [*outer, *reduced]
         unsafe = len(reduced) and any(
-            index < len(outer) - 1 and lengths[index] % factor != 0 for factor, index in zip(factors, indices, strict=True)
+            index < len(outer) - 1 and lengths[index] % factor != 0
+            for factor, index in zip(factors, indices, strict=True)
         )
         return ([], []) if unsafe else (factors, indices)
 

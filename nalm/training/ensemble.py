@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map
 
-from nalm.units import sparsity_error
 from nalm.training.checkpoint import Checkpoint
 from nalm.training.compiler import Compiled, Eager, is_compiled
 from nalm.training.evaluation import Evaluation
@@ -22,6 +21,7 @@ from nalm.training.run import Run
 from nalm.training.stacked import StackedModel
 from nalm.training.update import Update
 from nalm.training.worth import worth_compiling
+from nalm.units import sparsity_error
 
 __all__ = ["Ensemble", "check_device"]
 
@@ -41,8 +41,12 @@ def check_device(name: str) -> torch.device:
         device = None
     if device is None or device.type not in ("cpu", "cuda"):
         raise ValueError(f"Unknown device {name!r}: allowed are 'cpu', 'cuda' and 'cuda:0', 'cuda:1', ...")
-    if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
-        raise ValueError(f"Device {name!r} is not there: this machine has {torch.cuda.device_count()} CUDA devices; use device='cpu'.")
+    if device.type == "cuda" and (
+        not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()
+    ):
+        raise ValueError(
+            f"Device {name!r} is not there: this machine has {torch.cuda.device_count()} CUDA devices; use device='cpu'."
+        )
     return device
 
 
@@ -70,13 +74,23 @@ class Ensemble:
     ((4, 3), True)
     """
 
-    def __init__(self, runs: Sequence[Run], device: str = "cpu", compiled: bool | None = None, together: int | None = None) -> None:
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        device: str = "cpu",
+        compiled: bool | None = None,
+        together: int | None = None,
+    ) -> None:
         if not runs:
             raise ValueError("An ensemble needs at least one run.")
         if len({run.structure() for run in runs}) > 1:
-            raise ValueError("The runs of an ensemble must have the same structure (task, model and recipe up to numbers).")
+            raise ValueError(
+                "The runs of an ensemble must have the same structure (task, model and recipe up to numbers)."
+            )
         if runs[0].recipe.finish is not None:
-            raise ValueError("A second stage (finish) needs a loss that is the same in every iteration, but these runs draw a new batch in each.")
+            raise ValueError(
+                "A second stage (finish) needs a loss that is the same in every iteration, but these runs draw a new batch in each."
+            )
         self.runs, self.device, self.recipe = tuple(runs), check_device(device), runs[0].recipe
         self.model = StackedModel(self.runs, self.device)
         self.compiled = is_compiled(compiled, worth_compiling(self.runs), self.device)
@@ -85,10 +99,14 @@ class Ensemble:
         self.update = Update(self.model, self.runs, self.device)
         self.evaluate = Evaluation(self.model, self.runs, self.update.shared, self.device, wrap)
         self.parameters, self.state = self.model.parameters, self.update.initial_state()
-        self._update = Compiled(self.update.__call__, self.together) if self.compiled else Eager(self.update.__call__)
+        self._update = (
+            Compiled(self.update.__call__, self.together) if self.compiled else Eager(self.update.__call__)
+        )
         self._counter = torch.arange(self.recipe.iterations, device=self.device)
 
-    def train(self, progress: Callable[[int], None] = lambda iterations: None, checkpoint: Checkpoint | None = None) -> Log:
+    def train(
+        self, progress: Callable[[int], None] = lambda iterations: None, checkpoint: Checkpoint | None = None
+    ) -> Log:
         """Train all runs to the end.
 
         Args:
@@ -122,14 +140,21 @@ class Ensemble:
         """Updates number ``first`` to ``last - 1``."""
         update = self.update
         inputs = zip(self._counter[first:last], update.draws(first, last), strict=True)
-        self.parameters, self.state = self._update.repeat((self.parameters, self.state), inputs, (update.constants, update.numbers))
+        self.parameters, self.state = self._update.repeat(
+            (self.parameters, self.state), inputs, (update.constants, update.numbers)
+        )
 
     @torch.no_grad()
     def _log(self, iteration: int, journal: Journal) -> None:
         def sparsity(parameters: dict) -> torch.Tensor:
             return self.model.apply(sparsity_error, parameters, training=False)
 
-        journal.add(iteration, self.evaluate(self.parameters), self.model.over_runs(sparsity, (0,))(self.parameters), self.parameters)
+        journal.add(
+            iteration,
+            self.evaluate(self.parameters),
+            self.model.over_runs(sparsity, (0,))(self.parameters),
+            self.parameters,
+        )
 
     def _content(self, iteration: int, journal: Journal, seconds: float) -> dict[str, Any]:
         return {

@@ -39,8 +39,21 @@ class Evaluation:
         wrap: compiles the inner function, or leaves it.
     """
 
-    def __init__(self, model: StackedModel, runs: tuple[Run, ...], shared: Tensors, device: torch.device, wrap: Callable) -> None:
-        self.model, self.task, self.shared, self.device, self.size = model, runs[0].task, shared, device, len(runs)
+    def __init__(
+        self,
+        model: StackedModel,
+        runs: tuple[Run, ...],
+        shared: Tensors,
+        device: torch.device,
+        wrap: Callable,
+    ) -> None:
+        self.model, self.task, self.shared, self.device, self.size = (
+            model,
+            runs[0].task,
+            shared,
+            device,
+            len(runs),
+        )
         self.groups = _groups(runs, device)
         self._errors = wrap(self._summed_errors)
 
@@ -51,7 +64,9 @@ class Evaluation:
         for group in self.groups:
             of_group = {name: p[group.runs] for name, p in parameters.items()}
             inputs, count = group.examples.inputs, group.examples.inputs.shape[0]
-            size = self.task.model_numbers_per_example(inputs) * (1 if self.model.one_by_one else len(group.runs))
+            size = self.task.model_numbers_per_example(inputs) * (
+                1 if self.model.one_by_one else len(group.runs)
+            )
             chunk = max(1, NUMBERS_AT_ONCE // size)
             parts = [slice(first, first + chunk) for first in range(0, count, chunk)]
             sums = sum(self._errors(of_group, inputs[part], group.targets[:, part]) for part in parts)
@@ -84,5 +99,12 @@ def _groups(runs: tuple[Run, ...], device: torch.device) -> list[_Group]:
             # Stored with the examples last: the layout that vectorises over examples when there are few inputs.
             moved[identity] = examples.inputs.mT.contiguous().to(device)
         targets = torch.stack([e.targets for _, e in members]).to(device)
-        groups.append(_Group(name, indices, EvaluationSet(moved[identity].mT, targets[0], examples.error, examples.output), targets))
+        groups.append(
+            _Group(
+                name,
+                indices,
+                EvaluationSet(moved[identity].mT, targets[0], examples.error, examples.output),
+                targets,
+            )
+        )
     return groups

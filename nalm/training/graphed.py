@@ -82,6 +82,8 @@ def captured(function: Callable[[], None], device: torch.device) -> Callable[[],
                 function()
         torch.cuda.current_stream().wait_stream(beside)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=beside):  # what libraries set up per stream, the warm-ups have set up on this one
+        with torch.cuda.graph(
+            graph, stream=beside
+        ):  # what libraries set up per stream, the warm-ups have set up on this one
             function()
     return graph.replay

@@ -75,7 +75,9 @@ def _keep_in(folder: str) -> None:
     from torch._inductor import codecache
 
     os.environ[VARIABLE] = folder
-    if hasattr(codecache, "_HEADER_DIR") and hasattr(precompile := getattr(codecache, "_precompile_header", None), "cache_clear"):
+    if hasattr(codecache, "_HEADER_DIR") and hasattr(
+        precompile := getattr(codecache, "_precompile_header", None), "cache_clear"
+    ):
         codecache._HEADER_DIR = os.path.join(folder, "precompiled_headers")
         codecache._HEADER_LOCK_DIR = os.path.join(codecache._HEADER_DIR, "locks")
         precompile.cache_clear()
@@ -115,7 +117,13 @@ def _key() -> str:
     """Of the versions, the processor and the changes to the compiler that compiled code depends on."""
     from nalm.training import compiler
 
-    parts = (torch.__version__, platform.python_version(), platform.machine(), _instructions(), inspect.getsource(compiler))
+    parts = (
+        torch.__version__,
+        platform.python_version(),
+        platform.machine(),
+        _instructions(),
+        inspect.getsource(compiler),
+    )
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -141,7 +149,9 @@ def _is_cut_off(library: Path) -> bool:
         head = stream.read(64)
     if head[:5] != b"\x7fELF\x02":
         return not head or sys.platform == "linux"
-    start, size, count = (int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62)))  # the table of sections, which comes last
+    start, size, count = (
+        int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62))
+    )  # the table of sections, which comes last
     return library.stat().st_size < start + size * count
 
 
@@ -186,4 +196,3 @@ def _build_whole_files() -> None:
         os.replace(new, target)
 
     cpp_builder._run_compile_cmd = whole
-

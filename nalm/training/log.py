@@ -68,13 +68,22 @@ class Journal:
             return
         # Without any finite validation error so far, the latest weights are kept.
         better = (valid < self.best["valid"]) | self.best["valid"].isinf()
-        self.weights = {name: torch.where(per_run(better, p), p, self.weights[name]) for name, p in parameters.items()}
-        self.best = {"valid": torch.where(better, valid, self.best["valid"]), "index": torch.where(better, index, self.best["index"])}
+        self.weights = {
+            name: torch.where(per_run(better, p), p, self.weights[name]) for name, p in parameters.items()
+        }
+        self.best = {
+            "valid": torch.where(better, valid, self.best["valid"]),
+            "index": torch.where(better, index, self.best["index"]),
+        }
 
     def log(self, seconds: float, device: str, compiled: bool) -> Log:
         """The log of everything that was entered."""
         columns = {name: torch.stack(values).numpy() for name, values in self.columns.items()}
-        iterations, finite, sparsity = np.array(self.iterations), columns.pop("_finite"), columns.pop("_sparsity_error")
+        iterations, finite, sparsity = (
+            np.array(self.iterations),
+            columns.pop("_finite"),
+            columns.pop("_sparsity_error"),
+        )
         return Log(
             iterations=iterations,
             errors=columns,

@@ -41,7 +41,9 @@ class NumPyStream:
     def __init__(self, runs: Sequence[Run], device: torch.device | str = "cpu") -> None:
         self._runs, self._device, self._size = runs, device, runs[0].recipe.batch_size
         task = runs[0].task
-        self._block = max(1, min(BLOCK, NUMBERS // (len(runs) * (task.in_features + task.out_features) * self._size)))
+        self._block = max(
+            1, min(BLOCK, NUMBERS // (len(runs) * (task.in_features + task.out_features) * self._size))
+        )
         self._start()
 
     def between(self, first: int, last: int) -> Iterator[Tensor]:
@@ -56,11 +58,17 @@ class NumPyStream:
     def state(self) -> dict[str, int | Tensor]:
         """The iteration of the next batch and the states of the generators; :meth:`restore` takes them back."""
         _, words, positions, *_ = zip(*(generator.get_state() for generator in self._generators), strict=True)
-        return {"iteration": self._iteration, "words": torch.from_numpy(np.stack(words).astype(np.int64)), "positions": torch.tensor(positions)}
+        return {
+            "iteration": self._iteration,
+            "words": torch.from_numpy(np.stack(words).astype(np.int64)),
+            "positions": torch.tensor(positions),
+        }
 
     def restore(self, state: dict[str, int | Tensor]) -> None:
         self._iteration = state["iteration"]
-        for generator, words, position in zip(self._generators, state["words"].numpy(), state["positions"].tolist(), strict=True):
+        for generator, words, position in zip(
+            self._generators, state["words"].numpy(), state["positions"].tolist(), strict=True
+        ):
             generator.set_state(("MT19937", words.astype(np.uint32), position))
 
     def _start(self) -> None:
@@ -69,6 +77,8 @@ class NumPyStream:
     def _drawn(self, until: int) -> tuple[Tensor, ...]:
         count = min(self._block, until - self._iteration)
         each = zip(self._runs, self._generators, strict=True)
-        drawn = np.stack([run.task.draw(generator, run.seed, count, self._size) for run, generator in each], 1)
+        drawn = np.stack(
+            [run.task.draw(generator, run.seed, count, self._size) for run, generator in each], 1
+        )
         self._iteration += count
         return torch.from_numpy(drawn).to(self._device).unbind(0)

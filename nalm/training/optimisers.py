@@ -37,7 +37,9 @@ class Adam(Value):
     def slots(self) -> tuple[str, ...]:
         return ("mean", "square")
 
-    def update(self, parameter: Tensor, gradient: Tensor, state: tuple[Tensor, ...], lr: Tensor, step: Tensor) -> tuple[Tensor, ...]:
+    def update(
+        self, parameter: Tensor, gradient: Tensor, state: tuple[Tensor, ...], lr: Tensor, step: Tensor
+    ) -> tuple[Tensor, ...]:
         mean, square = state
         mean = self.beta1 * mean + (1 - self.beta1) * gradient
         square = self.beta2 * square + (1 - self.beta2) * gradient * gradient
@@ -58,7 +60,9 @@ class SGD(Value):
     def slots(self) -> tuple[str, ...]:
         return ()
 
-    def update(self, parameter: Tensor, gradient: Tensor, state: tuple[Tensor, ...], lr: Tensor, step: Tensor) -> tuple[Tensor, ...]:
+    def update(
+        self, parameter: Tensor, gradient: Tensor, state: tuple[Tensor, ...], lr: Tensor, step: Tensor
+    ) -> tuple[Tensor, ...]:
         return (parameter - lr * gradient,)
 
 
@@ -74,7 +78,9 @@ class RMSProp(Value):
     def slots(self) -> tuple[str, ...]:
         return ("square",)
 
-    def update(self, parameter: Tensor, gradient: Tensor, state: tuple[Tensor, ...], lr: Tensor, step: Tensor) -> tuple[Tensor, ...]:
+    def update(
+        self, parameter: Tensor, gradient: Tensor, state: tuple[Tensor, ...], lr: Tensor, step: Tensor
+    ) -> tuple[Tensor, ...]:
         square = self.decay * state[0] + (1 - self.decay) * gradient * gradient
         return parameter - lr * gradient / (square.sqrt() + self.eps), square
 

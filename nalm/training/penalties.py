@@ -40,7 +40,9 @@ class Discretisation(Value):
     @model_validator(mode="after")
     def _ordered(self) -> Discretisation:
         if self.end <= self.start:
-            raise ValueError(f"Discretisation: the ramp must end after it starts, but start={self.start} and end={self.end}.")
+            raise ValueError(
+                f"Discretisation: the ramp must end after it starts, but start={self.start} and end={self.end}."
+            )
         return self
 
     def numbers(self) -> Numbers:
@@ -66,12 +68,19 @@ class _Growing(Value):
     @model_validator(mode="after")
     def _ordered(self) -> _Growing:
         if self.end < self.start:
-            raise ValueError(f"{type(self).__name__}: end must be at least start, but start={self.start} and end={self.end}.")
+            raise ValueError(
+                f"{type(self).__name__}: end must be at least start, but start={self.start} and end={self.end}."
+            )
         return self
 
     def numbers(self) -> Numbers:
         times = math.ceil(math.log(self.end / self.start) / math.log(self.growth) - 1e-9)
-        return {"weight": self.start, "times": float(times), "every": float(self.every), "growth": math.log(self.growth)}
+        return {
+            "weight": self.start,
+            "times": float(times),
+            "every": float(self.every),
+            "growth": math.log(self.growth),
+        }
 
     @staticmethod
     def coefficient(n: Tensors, step: Tensor) -> Tensor:

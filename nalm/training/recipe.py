@@ -62,4 +62,14 @@ class Recipe(Value):
         """What must be equal for two runs to share an ensemble; everything else may differ per run."""
         optimiser = self.optimiser.model_copy(update={"lr": 1.0})
         clipped = self.clip_gradient_norm is not None
-        return (self.iterations, optimiser, self.batch_size, self.log_interval, self.loss, clipped, self.finish, self.selection, self.stream)
+        return (
+            self.iterations,
+            optimiser,
+            self.batch_size,
+            self.log_interval,
+            self.loss,
+            clipped,
+            self.finish,
+            self.selection,
+            self.stream,
+        )

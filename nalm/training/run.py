@@ -48,8 +48,12 @@ class Run(Value):
 
     @model_validator(mode="after")
     def _has_its_stream(self) -> Run:
-        if self.recipe.stream == "numpy" and not (isinstance(self.task, OperandTask) and self.task.targets == "float64"):
-            raise ValueError(f"The stream 'numpy' has its targets in float64: it takes tasks on two operands with targets='float64', not {self.task!r}.")
+        if self.recipe.stream == "numpy" and not (
+            isinstance(self.task, OperandTask) and self.task.targets == "float64"
+        ):
+            raise ValueError(
+                f"The stream 'numpy' has its targets in float64: it takes tasks on two operands with targets='float64', not {self.task!r}."
+            )
         return self
 
     @property

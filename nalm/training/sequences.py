@@ -36,7 +36,9 @@ class SequenceEnsemble(Ensemble):
         if compiled:
             raise ValueError("Sequences of digits are not trained compiled; leave compiled at None.")
         super().__init__(runs, device, compiled=False, together=1)
-        self.evaluate = _ReadOnce(self.model, self.runs, self.update.shared, self.device, lambda function: function)
+        self.evaluate = _ReadOnce(
+            self.model, self.runs, self.update.shared, self.device, lambda function: function
+        )
 
 
 class _ReadOnce(Evaluation):
@@ -50,11 +52,17 @@ class _ReadOnce(Evaluation):
             for group in self.groups:
                 if run in group.runs:
                     read, targets = numbers[group.examples.inputs], group.targets[group.runs.index(run)]
-                    states = self.model.apply(lambda module, read=read: module.accumulate(read), of_run, training=False)
+                    states = self.model.apply(
+                        lambda module, read=read: module.accumulate(read), of_run, training=False
+                    )
                     errors[group.name][run] = (states - targets).square().mean()
         return errors
 
     def _numbers(self, module: nn.Module, needed: Tensor) -> Tensor:
         """A number for each image of the shared table, NaN where none is needed."""
-        parts = [module.reader(self.task.model_inputs(part, self.shared)) for part in needed.split(IMAGES_AT_ONCE)]
-        return torch.full_like(self.shared["labels"], torch.nan, dtype=torch.float32).index_copy(0, needed, torch.cat(parts))
+        parts = [
+            module.reader(self.task.model_inputs(part, self.shared)) for part in needed.split(IMAGES_AT_ONCE)
+        ]
+        return torch.full_like(self.shared["labels"], torch.nan, dtype=torch.float32).index_copy(
+            0, needed, torch.cat(parts)
+        )

@@ -52,7 +52,9 @@ class StackedModel:
     def apply(self, function: Callable[[nn.Module], Any], parameters: Tensors, training: bool) -> Any:
         """``function`` of the module with these parameters, of one run or, for elementwise functions, of all."""
         self._method.train(training)
-        return functional_call(self._method, {f"module.{name}": p for name, p in parameters.items()}, (function,))
+        return functional_call(
+            self._method, {f"module.{name}": p for name, p in parameters.items()}, (function,)
+        )
 
     def over_runs(self, function: Callable, in_dims: tuple) -> Callable:
         """``function`` of one run, mapped over the first dimension of the arguments whose entry of ``in_dims`` is 0, as ``vmap`` takes them."""

@@ -24,7 +24,9 @@ _MASK = 0xFFFFFFFF
 _TRAINING = 1  # the second key word: streams of another purpose would take another number
 
 
-def philox(counter: tuple[Tensor, Tensor, Tensor, Tensor], key: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def philox(
+    counter: tuple[Tensor, Tensor, Tensor, Tensor], key: tuple[Tensor, Tensor]
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Philox4x32-7: four random 32-bit words for a counter of four and a key of two words.
 
     Args:
@@ -45,7 +47,12 @@ def philox(counter: tuple[Tensor, Tensor, Tensor, Tensor], key: tuple[Tensor, Te
     for _ in range(_ROUNDS):
         # int64 products wrap around, which leaves all 64 bits of the unsigned product in place.
         p0, p1 = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
-        c0, c1, c2, c3 = ((p1 >> 32) & _MASK) ^ c1 ^ k0, p1 & _MASK, ((p0 >> 32) & _MASK) ^ c3 ^ k1, p0 & _MASK
+        c0, c1, c2, c3 = (
+            ((p1 >> 32) & _MASK) ^ c1 ^ k0,
+            p1 & _MASK,
+            ((p0 >> 32) & _MASK) ^ c3 ^ k1,
+            p0 & _MASK,
+        )
         k0, k1 = (k0 + _WEYL[0]) & _MASK, (k1 + _WEYL[1]) & _MASK
     return c0, c1, c2, c3
 
@@ -71,6 +78,10 @@ def uniforms(seeds: Tensor, iteration: Tensor, rows: int, batch_size: int) -> Te
     index = torch.arange(-(-numbers // 4), device=seeds.device).unsqueeze(0)
     zero = torch.zeros_like(index)
     purpose = torch.full_like(seeds, _TRAINING).unsqueeze(1)
-    words = philox((index, zero + (iteration & _MASK), zero + (iteration >> 32), zero), (seeds.unsqueeze(1), purpose))
-    parts = [((word.expand(runs, -1) >> 9).to(torch.float32) + 0.5) * 2.0**-23 for word in words]  # before they are joined: half the memory to write
+    words = philox(
+        (index, zero + (iteration & _MASK), zero + (iteration >> 32), zero), (seeds.unsqueeze(1), purpose)
+    )
+    parts = [
+        ((word.expand(runs, -1) >> 9).to(torch.float32) + 0.5) * 2.0**-23 for word in words
+    ]  # before they are joined: half the memory to write
     return torch.stack(parts, 1).reshape(runs, -1)[:, :numbers].reshape(runs, rows, batch_size)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nalm.training.ode.ensemble import NODEEnsemble
 from nalm.models import NODE, DigitSequence
-from nalm.training.sequences import SequenceEnsemble
 from nalm.training import Ensemble, GraphedEnsemble, Run
+from nalm.training.ode.ensemble import NODEEnsemble
+from nalm.training.sequences import SequenceEnsemble
 
 __all__ = ["trainer_of"]
 

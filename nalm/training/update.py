@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 from torch.func import grad
 
-from nalm.units import project_
 from nalm.training.losses import LOSSES
 from nalm.training.numpy_stream import NumPyStream
 from nalm.training.penalties import ActivationPenalty
 from nalm.training.run import Run
 from nalm.training.stacked import StackedModel, Tensors, per_run
 from nalm.training.streams import COMMON_SEED, uniforms
+from nalm.units import project_
 
 __all__ = ["Update"]
 
@@ -58,16 +58,34 @@ class Update:
 
     def draws(self, first: int, last: int) -> Iterator[Tensor | None]:
         """What is drawn on the host for updates ``first`` to ``last - 1``, stacked over runs; ``None`` where it is nothing."""
-        return map(self._host_draw, range(first, last)) if self.numpy is None else self.numpy.between(first, last)
+        return (
+            map(self._host_draw, range(first, last))
+            if self.numpy is None
+            else self.numpy.between(first, last)
+        )
 
     def _host_draw(self, iteration: int) -> Tensor | None:
-        seeds = [run.seed if self.own_stream else COMMON_SEED for run in self.runs]  # on the common stream all draws are the same
+        seeds = [
+            run.seed if self.own_stream else COMMON_SEED for run in self.runs
+        ]  # on the common stream all draws are the same
         draws = [self.task.host_draw(seed, iteration, self.recipe.batch_size) for seed in seeds]
         return None if draws[0] is None else torch.stack(draws).to(self.seeds.device)
 
-    def __call__(self, parameters: Tensors, state: State, iteration: Tensor, draw: Tensor | None, constants: Tensors, numbers: dict) -> tuple:
+    def __call__(
+        self,
+        parameters: Tensors,
+        state: State,
+        iteration: Tensor,
+        draw: Tensor | None,
+        constants: Tensors,
+        numbers: dict,
+    ) -> tuple:
         """Parameters and state after update number ``iteration``; a pure function, to be compiled."""
-        noise = uniforms(self.seeds, iteration, self.task.noise_rows(), self.recipe.batch_size) if draw is None else draw
+        noise = (
+            uniforms(self.seeds, iteration, self.task.noise_rows(), self.recipe.batch_size)
+            if draw is None
+            else draw
+        )
         noise, noise_dim = (noise, 0) if self.own_stream else (noise[0], None)
         step = iteration.to(torch.float32)
         gradient = self.model.over_runs(grad(self._loss), (0, noise_dim, self.constant_dims, 0, None))
@@ -76,7 +94,9 @@ class Update:
             gradients = _clipped(gradients, numbers["recipe"]["clip"])
         return self._updated(parameters, gradients, state, iteration, numbers["recipe"]["lr"])
 
-    def _loss(self, parameters: Tensors, noise: Tensor, constants: Tensors, numbers: dict, step: Tensor) -> Tensor:
+    def _loss(
+        self, parameters: Tensors, noise: Tensor, constants: Tensors, numbers: dict, step: Tensor
+    ) -> Tensor:
         if self.numpy is None:
             x, target = self.task.batch(noise, constants, self.shared)
         else:
@@ -95,14 +115,20 @@ class Update:
 
         return self.model.apply(loss, parameters, training=True)
 
-    def _updated(self, parameters: Tensors, gradients: Tensors, state: State, iteration: Tensor, lr: Tensor) -> tuple[Tensors, State]:
+    def _updated(
+        self, parameters: Tensors, gradients: Tensors, state: State, iteration: Tensor, lr: Tensor
+    ) -> tuple[Tensors, State]:
         new, new_state = {}, {}
         for name, parameter in parameters.items():
             rate = per_run(lr, parameter)
-            new[name], *slots = self.recipe.optimiser.update(parameter, gradients[name], state[name], rate, iteration)
+            new[name], *slots = self.recipe.optimiser.update(
+                parameter, gradients[name], state[name], rate, iteration
+            )
             new_state[name] = tuple(slots)
         new = {name: p.clone() for name, p in new.items()}
-        self.model.apply(project_, new, training=True)  # constraints act entry by entry, so they take the stacked parameters
+        self.model.apply(
+            project_, new, training=True
+        )  # constraints act entry by entry, so they take the stacked parameters
         return new, new_state
 
 
@@ -110,7 +136,9 @@ def _stacked(constants: list[Tensors], device: torch.device) -> tuple[Tensors, d
     """Constants stacked over runs, and the dimension to map over: none where all runs have the same, so that what depends on it is shared."""
     stacked = {name: torch.stack([c[name] for c in constants]).to(device) for name in constants[0]}
     equal = {name: bool((values == values[0]).all()) for name, values in stacked.items()}
-    return {name: v[0] if equal[name] else v for name, v in stacked.items()}, {name: None if equal[name] else 0 for name in stacked}
+    return {name: v[0] if equal[name] else v for name, v in stacked.items()}, {
+        name: None if equal[name] else 0 for name in stacked
+    }
 
 
 def _penalties(runs: tuple[Run, ...], device: torch.device) -> tuple[list[type], dict[str, Tensors]]:
@@ -118,8 +146,14 @@ def _penalties(runs: tuple[Run, ...], device: torch.device) -> tuple[list[type],
     examples = {p.kind: p for run in runs for p in run.recipe.penalties}
     numbers = {}
     for kind, example in examples.items():
-        of_runs = [{p.kind: p.numbers() for p in run.recipe.penalties}.get(kind, example.numbers() | {"weight": 0.0}) for run in runs]
-        numbers[kind] = {name: torch.tensor([n[name] for n in of_runs], dtype=torch.float32, device=device) for name in example.numbers()}
+        of_runs = [
+            {p.kind: p.numbers() for p in run.recipe.penalties}.get(kind, example.numbers() | {"weight": 0.0})
+            for run in runs
+        ]
+        numbers[kind] = {
+            name: torch.tensor([n[name] for n in of_runs], dtype=torch.float32, device=device)
+            for name in example.numbers()
+        }
     return [type(example) for example in examples.values()], numbers
 
 

@@ -37,4 +37,6 @@ def worth_compiling(runs: Sequence[Run]) -> bool:
     recipe = runs[0].recipe
     numbers = runs[0].task.noise_rows() * recipe.batch_size * (1 if recipe.stream == "common" else len(runs))
     saved = EAGER_UPDATE - COMPILED_UPDATE + (EAGER_NUMBER - COMPILED_NUMBER) * numbers
-    return recipe.iterations * saved > COMPILING and not runs[0].model.one_by_one  # these are large, and never compiled
+    return (
+        recipe.iterations * saved > COMPILING and not runs[0].model.one_by_one
+    )  # these are large, and never compiled

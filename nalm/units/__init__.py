@@ -34,7 +34,24 @@ __all__ = [
     "sparsity_error",
 ]
 
-_UNITS = (NAC, NACMul, NALU, INALU, NAU, NMU, GatedNAUNMU, NaiveNPU, NPU, RealNPU, NRU, NMRU, Linear, ReLU, ReLU6, Dense)
+_UNITS = (
+    NAC,
+    NACMul,
+    NALU,
+    INALU,
+    NAU,
+    NMU,
+    GatedNAUNMU,
+    NaiveNPU,
+    NPU,
+    RealNPU,
+    NRU,
+    NMRU,
+    Linear,
+    ReLU,
+    ReLU6,
+    Dense,
+)
 
 UNITS: dict[str, type[Unit]] = {unit.__name__: unit for unit in _UNITS}
 """All units by the name of their class."""

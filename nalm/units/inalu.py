@@ -32,7 +32,9 @@ def recovered_sign(x: Tensor, weight: Tensor) -> Tensor:
         return identity_product(torch.sign(x), weight)
     negative, zero = (x < 0).to(x.dtype), (x == 0).to(x.dtype)
     at_negative, at_zero = 1 - 2 * weight, 1 - weight
-    smallest = torch.finfo(x.dtype).tiny  # a factor of 0: its logarithm would make NaN of inputs of another sign
+    smallest = torch.finfo(
+        x.dtype
+    ).tiny  # a factor of 0: its logarithm would make NaN of inputs of another sign
     logarithms = weighted_sum(negative, torch.log(clamped(torch.abs(at_negative), low=smallest)))
     logarithms = logarithms + weighted_sum(zero, torch.log(clamped(at_zero, low=smallest)))
     flips = weighted_sum(negative, (at_negative < 0).to(x.dtype))

@@ -122,12 +122,7 @@ class NACMul(Unit):
     """
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        weight: NACMulWeight = "tanh-sigmoid",
-        eps: float = 1e-7,
+        self, in_features: int, out_features: int, *, weight: NACMulWeight = "tanh-sigmoid", eps: float = 1e-7
     ) -> None:
         super().__init__(in_features, out_features, weight=weight, eps=eps)
         self.construction = one_of("weight", weight, get_args(NACMulWeight))
@@ -277,7 +272,9 @@ class NALU(Unit):
         self.check_input(x)
         weights = self.effective_weights()
         parts = self.gate(x), weighted_sum(x, weights[0]), self.multiply(x, weights[-1])
-        return self._elementwise(lambda gate, added, multiplied: gate * added + (1 - gate) * multiplied, *parts)
+        return self._elementwise(
+            lambda gate, added, multiplied: gate * added + (1 - gate) * multiplied, *parts
+        )
 
     def _examples_are_more(self) -> bool:
         """Whether it pays to compute with examples last: with few outputs of many inputs. Of one output, or few inputs, they are last already."""

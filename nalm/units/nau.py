@@ -150,7 +150,9 @@ class NMU(Unit):
         init_scale: float = 1.0,
         rounding: Rounding = "exact",
     ) -> None:
-        super().__init__(in_features, out_features, clamp=clamp, init=init, init_scale=init_scale, rounding=rounding)
+        super().__init__(
+            in_features, out_features, clamp=clamp, init=init, init_scale=init_scale, rounding=rounding
+        )
         self.clamp = one_of("clamp", clamp, get_args(NMUClamp))
         self.init = one_of("init", init, get_args(NMUInit))
         self.init_scale = number("init_scale", init_scale)

@@ -52,22 +52,32 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name, is_one in KINDS.items():
         if name in metafunc.fixturenames:
             paths = [path for path in notebooks() if is_one(path)]
-            metafunc.parametrize(name, paths, ids=[path.relative_to(BOOK).with_suffix("").as_posix() for path in paths])
+            metafunc.parametrize(
+                name, paths, ids=[path.relative_to(BOOK).with_suffix("").as_posix() for path in paths]
+            )
 
 
 @pytest.fixture(scope="session")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
     """For all chapters that run with other parameters: most of their time would go into starting a kernel each and importing the library again."""
-    manager, client = start_new_kernel(startup_timeout=120, kernel_name="python3", cwd=str(tmp_path_factory.mktemp("kernel")))
+    manager, client = start_new_kernel(
+        startup_timeout=120, kernel_name="python3", cwd=str(tmp_path_factory.mktemp("kernel"))
+    )
     # Each chapter forgets the names of the one before, and Python then looks through everything for what is left: not through what is imported.
-    client.execute("import gc, matplotlib.pyplot, sympy, companion.figures, nalm.records, companion.scoreboard; gc.freeze()", reply=True, timeout=120)
+    client.execute(
+        "import gc, matplotlib.pyplot, sympy, companion.figures, nalm.records, companion.scoreboard; gc.freeze()",
+        reply=True,
+        timeout=120,
+    )
     client.stop_channels()
     yield manager
     manager.shutdown_kernel()
 
 
 @pytest.fixture
-def attempt(kernel: KernelManager) -> Callable[[Path, Path, list[dict[str, Any]]], list[list[nbformat.NotebookNode]]]:
+def attempt(
+    kernel: KernelManager,
+) -> Callable[[Path, Path, list[dict[str, Any]]], list[list[nbformat.NotebookNode]]]:
     """Runs a chapter in a folder up to the cell that checks its parameters, for each of several sets of them.
 
     Returns the errors of that cell, for each; the names of one attempt are forgotten in the next.
@@ -80,9 +90,18 @@ def attempt(kernel: KernelManager) -> Callable[[Path, Path, list[dict[str, Any]]
             until = next(number for number, cell in enumerate(code) if "check(" in cell.source)
             cells += code[: until + 1]
             checks.append(len(cells) - 1)
-        NotebookClient(nbformat.v4.new_notebook(cells=cells), km=kernel, timeout=300, allow_errors=True).execute()
-        assert all(output.output_type != "error" for number, cell in enumerate(cells) if number not in checks for output in cell.outputs)
-        return [[output for output in cells[number].outputs if output.output_type == "error"] for number in checks]
+        NotebookClient(
+            nbformat.v4.new_notebook(cells=cells), km=kernel, timeout=300, allow_errors=True
+        ).execute()
+        assert all(
+            output.output_type != "error"
+            for number, cell in enumerate(cells)
+            if number not in checks
+            for output in cell.outputs
+        )
+        return [
+            [output for output in cells[number].outputs if output.output_type == "error"] for number in checks
+        ]
 
     return attempt
 
@@ -95,16 +114,22 @@ def rerun(kernel: KernelManager) -> Callable[..., None]:
         tiny = nbformat.read(chapter, as_version=4).metadata.get("nalm", {}).get("tiny", {})
         assert tiny, 'no parameters for a tiny rerun under metadata "nalm": {"tiny": {…}}'
         parameters = tiny | kept
-        assert set(parameters) <= set(papermill.inspect_notebook(chapter)), "a tiny rerun sets parameters that the chapter does not have"
+        assert set(parameters) <= set(papermill.inspect_notebook(chapter)), (
+            "a tiny rerun sets parameters that the chapter does not have"
+        )
         before = contents(BOOK)
-        NotebookClient(nbformat.v4.new_notebook(cells=_cells(chapter, folder, parameters)), km=kernel, timeout=300).execute()
+        NotebookClient(
+            nbformat.v4.new_notebook(cells=_cells(chapter, folder, parameters)), km=kernel, timeout=300
+        ).execute()
         assert contents(BOOK) == before, "the rerun changed files of the book"
 
     return rerun
 
 
 def contents(folder: Path) -> dict[Path, str]:
-    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()
+    }
 
 
 def _cells(chapter: Path, folder: Path, parameters: dict[str, Any]) -> list[nbformat.NotebookNode]:
@@ -122,9 +147,17 @@ def _cells(chapter: Path, folder: Path, parameters: dict[str, Any]) -> list[nbfo
 def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the book, built with warnings as errors."""
     folder = tmp_path_factory.mktemp("book")
-    command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(ROOT), "--path-output", str(folder)]
+    command = [
+        str(Path(sys.executable).with_name("jupyter-book")),
+        "build",
+        str(ROOT),
+        "--path-output",
+        str(folder),
+    ]
     environment = os.environ | {"NO_COLOR": "1"}
-    build = subprocess.run([*command, "-W", "-n", "--keep-going"], capture_output=True, text=True, env=environment)
+    build = subprocess.run(
+        [*command, "-W", "-n", "--keep-going"], capture_output=True, text=True, env=environment
+    )
     if build.returncode:
         said = (build.stdout + build.stderr).splitlines()
         warnings = [line for line in said if "WARNING" in line or "ERROR" in line]

@@ -44,7 +44,9 @@ def write(path, script):
 
 
 def wrapper(path, browser):
-    return write(path, f'PATH="{PATH}" exec {browser} "$@"')  # browsers may be scripts that need other programs
+    return write(
+        path, f'PATH="{PATH}" exec {browser} "$@"'
+    )  # browsers may be scripts that need other programs
 
 
 def test_the_browser_of_this_machine_opens_a_page(working):
@@ -58,7 +60,9 @@ def test_a_browser_that_fails_opens_no_page(tmp_path, script):
 
 def test_a_browser_that_hangs_opens_no_page_and_is_ended(tmp_path):
     start = time.monotonic()
-    assert not opens_a_page(write(tmp_path / "chromium", f"echo $$ > {tmp_path}/pid; exec /bin/sleep 300"), seconds=1)
+    assert not opens_a_page(
+        write(tmp_path / "chromium", f"echo $$ > {tmp_path}/pid; exec /bin/sleep 300"), seconds=1
+    )
     assert time.monotonic() - start < 30
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
@@ -99,7 +103,9 @@ def test_playwrights_own_is_found_only_if_it_works(folder, working, tmp_path, mo
 def test_the_variable_is_taken_at_its_word(folder, working, tmp_path, monkeypatch):
     wrapper(folder / "chromium", working)
     monkeypatch.setenv("CHROMIUM", str(tmp_path / "nowhere"))
-    with pytest.raises(NoChromium, match="CHROMIUM names '.*nowhere', which is not there or no program: set it"):
+    with pytest.raises(
+        NoChromium, match="CHROMIUM names '.*nowhere', which is not there or no program: set it"
+    ):
         find()
     monkeypatch.setenv("CHROMIUM", write(tmp_path / "broken", "exit 1"))
     with pytest.raises(NoChromium, match="CHROMIUM names '.*broken', which does not open a page: set it"):
@@ -124,7 +130,9 @@ def test_it_is_installed_from_debian_by_who_may(folder, working, monkeypatch, us
         assert not said.exists()
         write(folder / "sudo", 'test "$1" = -n || exit 1; shift; exec /usr/bin/env "$@"')
     assert find_or_install() == str(chromium.DEBIAN)
-    assert [("update" in line, "chromium fonts-liberation" in line) for line in said.read_text().splitlines()] == [(True, False), (False, True)]
+    assert [
+        ("update" in line, "chromium fonts-liberation" in line) for line in said.read_text().splitlines()
+    ] == [(True, False), (False, True)]
 
 
 def test_playwright_is_asked_first(folder, working, monkeypatch):
@@ -136,7 +144,10 @@ def test_playwright_is_asked_first(folder, working, monkeypatch):
 
 def test_where_none_can_be_installed_one_sentence_names_the_command(folder):
     write(folder / "apt-get", "exit 100")
-    nothing = {"PLAYWRIGHT_BROWSERS_PATH": str(folder / "playwright"), "PLAYWRIGHT_DOWNLOAD_HOST": "http://127.0.0.1:9"}
+    nothing = {
+        "PLAYWRIGHT_BROWSERS_PATH": str(folder / "playwright"),
+        "PLAYWRIGHT_DOWNLOAD_HOST": "http://127.0.0.1:9",
+    }
     ended = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, env=os.environ | nothing)
     assert ended.returncode and not ended.stdout
     assert ended.stderr.splitlines()[-1] == (

@@ -15,5 +15,7 @@ def test_measures_this_machine(rerun: Callable, tmp_path: Path) -> None:
     rerun(CHAPTER, tmp_path, record=str(tmp_path / "measurement.json"))
     taken = Measurement.read(tmp_path / "measurement.json")
     assert set(taken.measures) == set(MEASURES) and set(taken.scaling) == set(SCALING)
-    assert all(of.value > 0 for of in taken.measures.values()) and all(cost > 0 for pairs in taken.scaling.values() for _, cost in pairs)
+    assert all(of.value > 0 for of in taken.measures.values()) and all(
+        cost > 0 for pairs in taken.scaling.values() for _, cost in pairs
+    )
     assert {path.name for path in tmp_path.iterdir()} == {"measurement.json"}, "the rerun left files behind"

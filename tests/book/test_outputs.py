@@ -10,7 +10,9 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
 SHOWING = {"print", "display"}
-HERE = re.compile(r"(?<![\w.:/])/(home|root|Users|work|workspace|github|opt|mnt|tmp|var)/[\w.]+|[A-Z]:\\Users\\")
+HERE = re.compile(
+    r"(?<![\w.:/])/(home|root|Users|work|workspace|github|opt|mnt|tmp|var)/[\w.]+|[A-Z]:\\Users\\"
+)
 
 
 def code_cells(path: Path) -> list[NotebookNode]:
@@ -47,7 +49,9 @@ def must_show(source: str) -> bool:
     finder = Shows()
     finder.visit(tree)
     last = tree.body[-1] if tree.body else None
-    return finder.found or (isinstance(last, ast.Expr) and not isinstance(last.value, ast.Call | ast.Constant | ast.Await))
+    return finder.found or (
+        isinstance(last, ast.Expr) and not isinstance(last.value, ast.Call | ast.Constant | ast.Await)
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,5 +114,10 @@ def test_tells_nothing_of_the_machine(chapter: Path) -> None:
     metadata = nbformat.read(chapter, as_version=4).metadata
     assert metadata.kernelspec.name == "python3"
     assert "papermill" not in metadata, "a rerun was saved over the chapter"
-    told = [match.group() for cell in code_cells(chapter) for o in cell.outputs for match in HERE.finditer(text(o))]
+    told = [
+        match.group()
+        for cell in code_cells(chapter)
+        for o in cell.outputs
+        for match in HERE.finditer(text(o))
+    ]
     assert not told

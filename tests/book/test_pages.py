@@ -111,14 +111,20 @@ class Reader:
         self.trouble: list[str] = []
         self.loading: set[Request] = set()
         self.context = browser.new_context()
-        self.context.add_init_script(f"localStorage.setItem('mode', '{READERS[name][2]}'); localStorage.setItem('theme', '{READERS[name][2]}')")
+        self.context.add_init_script(
+            f"localStorage.setItem('mode', '{READERS[name][2]}'); localStorage.setItem('theme', '{READERS[name][2]}')"
+        )
         self.name, self.page = name, self.context.new_page()
-        self.page.on("console", lambda message: message.type == "error" and self.report(f"console: {message.text}"))
+        self.page.on(
+            "console", lambda message: message.type == "error" and self.report(f"console: {message.text}")
+        )
         self.page.on("pageerror", lambda error: self.report(f"script: {error}"))
         self.page.on("request", self.asked)
         self.page.on("requestfinished", lambda request: self.loading.discard(request))
         self.page.on("requestfailed", self.failed)
-        self.page.on("response", lambda answer: answer.status >= 400 and self.report(f"{answer.status}: {answer.url}"))
+        self.page.on(
+            "response", lambda answer: answer.status >= 400 and self.report(f"{answer.status}: {answer.url}")
+        )
 
     def report(self, what: str) -> None:
         self.trouble.append(f"{self.page.url.removeprefix(self.site)}, {self.name}: {what}")
@@ -145,7 +151,10 @@ class Reader:
         """Go on to read the same page in another window and theme."""
         before, self.name = self.name, name
         self.resize()
-        self.page.evaluate("theme => Object.assign(document.documentElement.dataset, {mode: theme, theme: theme})", READERS[name][2])
+        self.page.evaluate(
+            "theme => Object.assign(document.documentElement.dataset, {mode: theme, theme: theme})",
+            READERS[name][2],
+        )
         self.look()
         self.name = before
 
@@ -155,7 +164,9 @@ class Reader:
         self.page.emulate_media(color_scheme=theme)
 
     def look(self) -> None:
-        self.page.wait_for_function("!window.MathJax || window.MathJax.startup?.promise")  # first it is its settings alone
+        self.page.wait_for_function(
+            "!window.MathJax || window.MathJax.startup?.promise"
+        )  # first it is its settings alone
         for what in self.page.evaluate(TROUBLE):
             self.report(what)
         for _ in range(1000):
@@ -191,7 +202,11 @@ class Parts(HTMLParser):
         self.feed(file.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        loaded = [value.lstrip("./") for name, value in attributes if value and tag in ("script", "link", "img") and name in ("src", "href")]
+        loaded = [
+            value.lstrip("./")
+            for name, value in attributes
+            if value and tag in ("script", "link", "img") and name in ("src", "href")
+        ]
         self.kinds |= {tag, *(address for address in loaded if "_static" in address or tag != "link")}
 
     def handle_data(self, data: str) -> None:
@@ -200,7 +215,9 @@ class Parts(HTMLParser):
 
 def test_other_pages(reader: Reader, html: Path) -> None:
     """The index, the search page and the source of the library; of pages that are made of the same parts, the one with the longest line."""
-    written = {path.relative_to(html).as_posix() for path in html.rglob("*.html") if "_static" not in path.parts}
+    written = {
+        path.relative_to(html).as_posix() for path in html.rglob("*.html") if "_static" not in path.parts
+    }
     others = sorted(written - {f"{name}.html" for name in pages_in_toc()})
     assert {"index.html", "genindex.html", "search.html"} <= set(others)
     alike: dict[frozenset[str], list[tuple[int, str]]] = {}
@@ -245,13 +262,17 @@ def test_trouble_is_noticed(reader: Reader, html: Path) -> None:
 
 @pytest.mark.parametrize("module", sorted({module.name for module in pkgutil.iter_modules(nalm.__path__)}))
 def test_public_names_are_documented(html: Path, module: str) -> None:
-    pages = "".join((html / "book" / page).read_text(encoding="utf-8") for page in ("api.html", "api-experiments.html"))
+    pages = "".join(
+        (html / "book" / page).read_text(encoding="utf-8") for page in ("api.html", "api-experiments.html")
+    )
     names = importlib.import_module(f"nalm.{module}").__all__
     assert not [name for name in names if not re.search(rf'id="nalm\.[\w.]*\b{name}"', pages)]
 
 
 def test_every_notebook_is_in_the_book() -> None:
-    notebooks = {path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "book").rglob("*.ipynb")}
+    notebooks = {
+        path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "book").rglob("*.ipynb")
+    }
     assert {name for name in notebooks if ".ipynb_checkpoints" not in name} <= set(pages_in_toc())
 
 
@@ -283,6 +304,10 @@ def test_links_lead_somewhere(html: Path) -> None:
             file = Path(unquote(urlsplit(address).path))
             file = file / "index.html" if file.is_dir() else file
             known = pages[file].names | {"", "top"} if file in pages else None
-            if not file.exists() or not file.is_relative_to(html) or (known is not None and unquote(name) not in known):
+            if (
+                not file.exists()
+                or not file.is_relative_to(html)
+                or (known is not None and unquote(name) not in known)
+            ):
                 broken.append(f"{page.relative_to(html)} → {target}")
     assert not broken, "\n".join(broken)

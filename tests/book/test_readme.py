@@ -36,7 +36,9 @@ def arguments(part: str) -> list[str]:
 
 def holds(part: str, file: Path) -> bool:
     named = [argument for argument in arguments(part) if not argument.startswith("-")]
-    ignored = [argument.removeprefix("--ignore=") for argument in arguments(part) if argument.startswith("--ignore=")]
+    ignored = [
+        argument.removeprefix("--ignore=") for argument in arguments(part) if argument.startswith("--ignore=")
+    ]
     return any(map(file.is_relative_to, named)) and not any(map(file.is_relative_to, ignored))
 
 
@@ -50,6 +52,12 @@ def test_every_test_belongs_to_one_part() -> None:
 
 
 def test_the_quick_tests_exist() -> None:
-    asked = subprocess.run(["make", "--no-print-directory", "-n", "test-quick"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    asked = subprocess.run(
+        ["make", "--no-print-directory", "-n", "test-quick"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     files = asked.splitlines()[-1].partition(" -n ")[2].split()[1:]
     assert len(files) > 10 and not [file for file in files if not (ROOT / file).exists()]

@@ -22,7 +22,9 @@ OTHERS = {
 }  # fmt: skip
 
 
-def refuses(attempt: Callable, chapter: Path, folder: Path, nonsense: list[tuple[str, Any]], **kept: str) -> None:
+def refuses(
+    attempt: Callable, chapter: Path, folder: Path, nonsense: list[tuple[str, Any]], **kept: str
+) -> None:
     usual = nbformat.read(chapter, as_version=4).metadata["nalm"]["tiny"] | kept
     *found, none = attempt(chapter, folder, [usual | {name: value} for name, value in nonsense] + [usual])
     assert not none, "even good parameters are refused"
@@ -45,4 +47,6 @@ def test_a_derivation(derivation: Path, attempt: Callable, tmp_path: Path) -> No
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_chapter_that_records_something_else(name: str, attempt: Callable, tmp_path: Path) -> None:
     kept = {"verify": "receipt"}.get(name, "record")
-    refuses(attempt, BOOK / "beyond" / f"{name}.ipynb", tmp_path, OTHERS[name], **{kept: str(tmp_path / "kept")})
+    refuses(
+        attempt, BOOK / "beyond" / f"{name}.ipynb", tmp_path, OTHERS[name], **{kept: str(tmp_path / "kept")}
+    )

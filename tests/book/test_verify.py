@@ -12,7 +12,13 @@ CHAPTER = Path(__file__).parents[2] / "book" / "beyond" / "verify.ipynb"
 
 
 def test_a_fresh_sample_is_confirmed(rerun: Callable, tmp_path: Path) -> None:
-    rerun(CHAPTER, tmp_path, receipt=str(tmp_path / "receipt.json"), experiment="division/small-numbers", iterations=5000)
+    rerun(
+        CHAPTER,
+        tmp_path,
+        receipt=str(tmp_path / "receipt.json"),
+        experiment="division/small-numbers",
+        iterations=5000,
+    )
     receipt = json.loads((tmp_path / "receipt.json").read_text())
     assert receipt["verdict"] == "PASS" and receipt["sample"]["rows"] == len(receipt["rows"]) == 1
     assert {path.name for path in tmp_path.iterdir()} == {"receipt.json"}, "the rerun left files behind"

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 import torch
-
 from companion.benchmark import (
     MEASURES,
     SCALING,
@@ -23,18 +22,24 @@ from companion.benchmark import (
     division_runs,
     measure,
     needs,
+    rates,
     recorded_measurement,
     scaling,
+    starts,
     subset_runs,
 )
-from companion.benchmark import rates, starts
 from companion.benchmark import __main__ as command
 from companion.benchmark.__main__ import main
-from companion.benchmark.alternatives import eager_batch_drawn_beforehand, eager_call_for_all, eager_call_for_each
+from companion.benchmark.alternatives import (
+    eager_batch_drawn_beforehand,
+    eager_call_for_all,
+    eager_call_for_each,
+)
 from companion.benchmark.floor import floor
 from companion.benchmark.rates import eager_ensembles, rate, shares, side_by_side
 from companion.benchmark.starts import Importing, Start
 from companion.benchmark.workloads import models_runs
+
 from nalm.training import kept
 
 TINY = Size(runs=2, share=1e-4, processes=1, compiled=False)
@@ -57,16 +62,24 @@ def test_every_measure_is_a_line(capsys: pytest.CaptureFixture) -> None:
 def test_all_are_measured_unless_some_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """tests/book/test_how_fast.py does measure those that the book shows."""
     asked = []
-    monkeypatch.setattr(command, "measure_machine", lambda *arguments, **others: asked.append(arguments) or measurement)
+    monkeypatch.setattr(
+        command, "measure_machine", lambda *arguments, **others: asked.append(arguments) or measurement
+    )
     measurement = Measurement("a processor", 2, True, {}, {}, {})
     main(["--runs", "2", "--share", "0.5", "--processes", "3", "--eager"])
     main(["warm-start"])
     main(["--record", str(tmp_path / "measurement.json")])
     small = Size(runs=2, share=0.5, processes=3, compiled=False)
-    assert asked == [([*MEASURES, *STARTS], (), small), (["warm-start"], (), Size()), (list(MEASURES), SCALING, Size())]
+    assert asked == [
+        ([*MEASURES, *STARTS], (), small),
+        (["warm-start"], (), Size()),
+        (list(MEASURES), SCALING, Size()),
+    ]
 
 
-def test_a_warm_start_is_that_of_a_second_process_on_what_the_first_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warm_start_is_that_of_a_second_process_on_what_the_first_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked = []
 
     def start(function: Callable, arguments: list, here: bool) -> list[Start]:
@@ -106,9 +119,16 @@ def test_only_the_outer_one_of_imports_counts_and_only_in_this_thread() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["division-3"], "division-2"), (["--share", "0"], "share=0"), (["--processes", "-1"], "processes=-1"), (["--runs", "0"], "runs=0")],
+    [
+        (["division-3"], "division-2"),
+        (["--share", "0"], "share=0"),
+        (["--processes", "-1"], "processes=-1"),
+        (["--runs", "0"], "runs=0"),
+    ],
 )
-def test_nonsense_is_refused_in_a_sentence(arguments: list[str], said: str, capsys: pytest.CaptureFixture) -> None:
+def test_nonsense_is_refused_in_a_sentence(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture
+) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
@@ -125,14 +145,29 @@ def test_needs_follow_from_the_task() -> None:
         needs(subset_runs("own")[0].model_copy(update={"model": None}))
 
 
-@pytest.mark.parametrize("runs", [division_runs(3, runs=4), subset_runs("own", runs=4, inputs=40), subset_runs("common", runs=4, inputs=40)])
+@pytest.mark.parametrize(
+    "runs",
+    [
+        division_runs(3, runs=4),
+        subset_runs("own", runs=4, inputs=40),
+        subset_runs("common", runs=4, inputs=40),
+    ],
+)
 def test_floor_ends_in_as_many_numbers_as_a_gradient(runs: list) -> None:
     weight = runs[0].model.build(runs[0].task.in_features)[0].weight
-    assert floor(runs)(torch.tensor(0)).numel() in (len(runs) * weight.numel(), 2 * len(runs) * weight.numel())
+    assert floor(runs)(torch.tensor(0)).numel() in (
+        len(runs) * weight.numel(),
+        2 * len(runs) * weight.numel(),
+    )
 
 
 def test_runs_are_shared_evenly() -> None:
-    for runs, processes in [(division_runs(), 2), (subset_runs("own"), 2), (subset_runs("own"), 3), (division_runs(runs=1), 2)]:
+    for runs, processes in [
+        (division_runs(), 2),
+        (subset_runs("own"), 2),
+        (subset_runs("own"), 3),
+        (division_runs(runs=1), 2),
+    ]:
         sizes = [sum(len(ensemble) for ensemble in share) for share in shares(runs, processes)]
         assert sum(sizes) == len(runs) and max(sizes) - min(sizes) <= 3
         assert len(sizes) == min(processes, len(runs))
@@ -143,12 +178,16 @@ def test_one_call_for_all_models_does_what_a_call_for_each_does() -> None:
     apart, together = eager_call_for_each(ensembles)(), eager_call_for_all(ensembles)()[0]
     for (parameters, _), (others, _) in zip(apart, together, strict=True):
         assert all(torch.equal(parameters[name], others[name]) for name in parameters)
-    assert [p.shape for p in apart[0][0].values()] == [p.shape for p in eager_batch_drawn_beforehand(ensembles)()[0][0].values()]
+    assert [p.shape for p in apart[0][0].values()] == [
+        p.shape for p in eager_batch_drawn_beforehand(ensembles)()[0][0].values()
+    ]
 
 
 def test_two_processes_train_side_by_side_and_the_slower_one_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
-    monkeypatch.setattr(rates, "side_by_side", lambda *arguments: taken.extend(side_by_side(*arguments)) or taken)
+    monkeypatch.setattr(
+        rates, "side_by_side", lambda *arguments: taken.extend(side_by_side(*arguments)) or taken
+    )
     found = rate(eager_ensembles, shares(division_runs(runs=4, iterations=20), 2))
     assert len(taken) == 2 and found == pytest.approx(4 * 20 / max(taken))
 
@@ -167,7 +206,14 @@ def test_scaling_keeps_within_the_size() -> None:
 
 
 def test_a_measurement_survives_its_file(tmp_path) -> None:
-    taken = Measurement("a processor", 2, True, {"date": "2026-01-01"}, {"cnn": Measure("cnn", 123.0, "images/s")}, {"runs": [(1, 2.5)]})
+    taken = Measurement(
+        "a processor",
+        2,
+        True,
+        {"date": "2026-01-01"},
+        {"cnn": Measure("cnn", 123.0, "images/s")},
+        {"runs": [(1, 2.5)]},
+    )
     taken.write(tmp_path / "deep" / "file.json")
     assert Measurement.read(tmp_path / "deep" / "file.json") == taken
     assert taken.value("cnn") == 123 and math.isnan(taken.value("division-2"))

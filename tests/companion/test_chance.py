@@ -3,17 +3,23 @@
 import numpy as np
 import pandas as pd
 import pytest
-
 from companion import published
-from nalm.records import PUBLISHED, Store, recorded_runs
-from companion.scoreboard import load
-from companion.division import chance, judges as division
+from companion.division import chance
+from companion.division import judges as division
 from companion.division.chance import STATEMENTS, Sample, further_runs, shares
+from companion.scoreboard import load
+
+from nalm.records import PUBLISHED, Store, recorded_runs
 
 
 def judged_rows(item):
     """The rows by which the scoreboard judges an item of the paper."""
-    experiments = published.load("items").query("paper == 'division' and item == @item")["experiment"].item().split("; ")
+    experiments = (
+        published.load("items")
+        .query("paper == 'division' and item == @item")["experiment"]
+        .item()
+        .split("; ")
+    )
     rows = pd.concat([Store(PUBLISHED, experiment).read() for experiment in experiments], ignore_index=True)
     return division.JUDGES["division", item].rows(rows)
 
@@ -21,7 +27,9 @@ def judged_rows(item):
 def rows_of(statement):
     """The recorded rows that a statement is about."""
     wanted = {run.key for run in further_runs(seeds=25, first=0, statements=[statement])}
-    rows = pd.concat([Store(PUBLISHED, experiment).read() for experiment in statement.runs], ignore_index=True)
+    rows = pd.concat(
+        [Store(PUBLISHED, experiment).read() for experiment in statement.runs], ignore_index=True
+    )
     return rows[rows["key"].isin(wanted)].drop_duplicates("key")
 
 
@@ -35,7 +43,13 @@ def test_the_scoreboard_judges_the_same(statement):
     for seeds in drawn:
         places = pd.DataFrame({"seed": seeds, "place": range(25)})
         again = judged.merge(places, on="seed").drop(columns="seed").rename(columns={"place": "seed"})
-        claims.append(next(one.agrees for one in division.JUDGES["division", statement.item].compare(again) if one.what == statement.what))
+        claims.append(
+            next(
+                one.agrees
+                for one in division.JUDGES["division", statement.item].compare(again)
+                if one.what == statement.what
+            )
+        )
     assert statement.holds(Sample(rows, drawn)).tolist() == claims
     assert not claims[0]
 
@@ -49,14 +63,22 @@ def test_shares():
     """A unit that solves half of its runs on one range and all on the others: the range is the hardest in all samples but one in 2^size."""
     rows = pd.DataFrame(
         [
-            {"model": "NMRU", "range": place, "seed": seed, "success": place != "U[-20,-10)" or seed % 2 == 0, "solved_at": 1000.0}
+            {
+                "model": "NMRU",
+                "range": place,
+                "seed": seed,
+                "success": place != "U[-20,-10)" or seed % 2 == 0,
+                "solved_at": 1000.0,
+            }
             for place in chance.UNIFORM
             for seed in range(40)
         ]
     )
     hardest = [one for one in STATEMENTS if one.item == "Figure 23"]
     found = shares(rows, size=3, samples=20_000, statements=hardest)
-    assert found["holds"].all() and found["share"].item() == 1.0  # where all are solved, the first range counts as the hardest
+    assert (
+        found["holds"].all() and found["share"].item() == 1.0
+    )  # where all are solved, the first range counts as the hardest
     moved = rows.replace({"range": {"U[-20,-10)": "U[10,20)", "U[10,20)": "U[-20,-10)"}})
     found = shares(moved, size=3, samples=20_000, statements=hardest)
     assert not found["holds"].any() and found["share"].item() == pytest.approx(1 / 8, abs=0.01)
@@ -72,7 +94,10 @@ def test_a_missing_seed_is_refused():
     ("asked", "sentence"),
     [
         ({"experiment": "division/nothing"}, "There are no rows of 'division/nothing'"),
-        ({"experiment": "division/losses", "seed": 99}, "There are no rows of 'division/losses' with seed 99"),
+        (
+            {"experiment": "division/losses", "seed": 99},
+            "There are no rows of 'division/losses' with seed 99",
+        ),
         ({"experiment": "division/losses", "labels": ("modle",)}, "have no column 'modle'"),
     ],
 )
@@ -89,7 +114,14 @@ def test_recorded_runs_are_those_of_the_rows():
 def test_explanations_by_chance_rest_on_rows():
     """The scoreboard calls chance what at least one sample of 25 further seeds in twenty shows, and nothing else."""
     found = shares(Store(PUBLISHED, "division/further-seeds").read(), samples=2000)
-    items = published.load("items").query("paper == 'division'").set_index("item")[["explanation", "explains"]].fillna("")
+    items = (
+        published.load("items")
+        .query("paper == 'division'")
+        .set_index("item")[["explanation", "explains"]]
+        .fillna("")
+    )
     for line in found.itertuples():
         explanation, explains = items.loc[line.item]
-        assert explanation.startswith("Chance:") == (line.what in explains.split("; ")) == (line.share >= 0.05)
+        assert (
+            explanation.startswith("Chance:") == (line.what in explains.split("; ")) == (line.share >= 0.05)
+        )

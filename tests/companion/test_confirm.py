@@ -1,10 +1,10 @@
 """Rows that are older than their code are confirmed by a sample that comes out the same, and by nothing less."""
 
 import pytest
+from companion.verification import __main__ as verify
 
 from nalm.models import Stack
 from nalm.records import PUBLISHED, Store, code, confirm, freshness, run_all
-from companion.verification import __main__ as verify
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Norms, Recipe, Run
 
@@ -15,12 +15,24 @@ RECIPE = Recipe(iterations=4, optimiser=Adam(lr=1e-2), log_interval=2)
 
 
 def runs(unit, seeds):
-    return [Run(task=TASK, model=Stack.of(unit, 1), recipe=RECIPE, seed=seed, threshold=1e-5, labels={"model": unit}) for seed in seeds]
+    return [
+        Run(
+            task=TASK,
+            model=Stack.of(unit, 1),
+            recipe=RECIPE,
+            seed=seed,
+            threshold=1e-5,
+            labels={"model": unit},
+        )
+        for seed in seeds
+    ]
 
 
 @pytest.fixture
 def recorded(tmp_path):
-    run_all([*runs("NMU", range(6)), *runs("NRU", range(3))], EXPERIMENT, results=str(tmp_path), progress=False)
+    run_all(
+        [*runs("NMU", range(6)), *runs("NRU", range(3))], EXPERIMENT, results=str(tmp_path), progress=False
+    )
     run_all(runs("NMU", range(6, 9)), EXPERIMENT, results=str(tmp_path), progress=False)
     return tmp_path
 
@@ -50,7 +62,9 @@ def test_a_change_that_changes_no_result_is_confirmed(recorded, edit):
     assert freshness(EXPERIMENT, recorded) == CONFIRMED
     assert confirm(EXPERIMENT, folder=recorded, progress=False) == []
     notes = Store(recorded, EXPERIMENT).sidecar()["confirmations"]
-    assert [(note["of"], note["rows"], "torch" in note["versions"]) for note in notes] == [(one.of, list(one.rows), True) for one in found]
+    assert [(note["of"], note["rows"], "torch" in note["versions"]) for note in notes] == [
+        (one.of, list(one.rows), True) for one in found
+    ]
 
 
 def test_new_rows_leave_confirmations_alone_and_another_change_ends_them(recorded, edit):
@@ -60,7 +74,10 @@ def test_new_rows_leave_confirmations_alone_and_another_change_ends_them(recorde
     store = Store(recorded, EXPERIMENT)
     assert code.freshness_of(store.read(), store.sidecar()).tolist() == [CONFIRMED] * 12 + [FRESH]
     edit("nalm.units.nau", "return identity_product", "return 1 * identity_product")  # of the NMU
-    assert code.freshness_of(store.read(), store.sidecar()).tolist() == [OLDER] * 6 + [CONFIRMED] * 3 + [OLDER] * 4
+    assert (
+        code.freshness_of(store.read(), store.sidecar()).tolist()
+        == [OLDER] * 6 + [CONFIRMED] * 3 + [OLDER] * 4
+    )
 
 
 def test_one_other_digit_is_enough_to_refuse(recorded, edit, capsys):
@@ -74,17 +91,29 @@ def test_one_other_digit_is_enough_to_refuse(recorded, edit, capsys):
     arguments = ["--confirm", "--experiment", EXPERIMENT, "--folder", str(recorded), "--quiet"]
     assert verify.main([*arguments, "--rows", "9"]) == 1
     said = capsys.readouterr().out
-    assert "NOT CONFIRMED demo/confirm, 9 rows" in said and f"{rows.loc[0, 'key']} is not" in said and "CONFIRMED demo/confirm, 3 rows" in said
+    assert (
+        "NOT CONFIRMED demo/confirm, 9 rows" in said
+        and f"{rows.loc[0, 'key']} is not" in said
+        and "CONFIRMED demo/confirm, 3 rows" in said
+    )
     assert freshness(EXPERIMENT, recorded) == OLDER
-    assert code.freshness_of(store.read(), store.sidecar()).tolist() == [OLDER] * 6 + [CONFIRMED] * 3 + [OLDER] * 3
+    assert (
+        code.freshness_of(store.read(), store.sidecar()).tolist()
+        == [OLDER] * 6 + [CONFIRMED] * 3 + [OLDER] * 3
+    )
 
 
 def test_a_sample_speaks_only_for_runs_that_take_the_same_way(tmp_path, edit):
-    penalised = [run.but(recipe=RECIPE.but(penalties=(Norms(start=1e-2, end=1e-2),))) for run in runs("NMU", range(2))]
+    penalised = [
+        run.but(recipe=RECIPE.but(penalties=(Norms(start=1e-2, end=1e-2),))) for run in runs("NMU", range(2))
+    ]
     run_all([*runs("NMU", range(3)), *penalised], EXPERIMENT, results=str(tmp_path), progress=False)
     edit("nalm.training.update", "return ", "return 1 * ")
     found = confirm(EXPERIMENT, ensembles=1, folder=tmp_path, progress=False)
-    assert sorted((one.of, len(one.rows), "Norms" in one.way) for one in found) == [(2, 2, True), (3, 3, False)]
+    assert sorted((one.of, len(one.rows), "Norms" in one.way) for one in found) == [
+        (2, 2, True),
+        (3, 3, False),
+    ]
     store = Store(tmp_path, EXPERIMENT)
     sidecar = store.sidecar()
     sidecar["confirmations"] = [note for note in sidecar["confirmations"] if "Norms" not in note["way"]]

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 import torch
-
 from companion.figures import diagrams
+
 from nalm.tasks import SubsetArithmeticTask
 from nalm.units import NMU, NPU, NaiveNPU
 
@@ -26,7 +26,9 @@ def test_the_steps_compute_the_unit(drawn):
     unit, steps = drawn[0].double(), drawn[1]
     torch.manual_seed(0)
     for parameter in unit.parameters():
-        torch.nn.init.uniform_(parameter, *((0, 1) if isinstance(unit, NMU) else (-1.2, 1.2)))  # gates beyond 0 and 1 too
+        torch.nn.init.uniform_(
+            parameter, *((0, 1) if isinstance(unit, NMU) else (-1.2, 1.2))
+        )  # gates beyond 0 and 1 too
     x = torch.cartesian_prod(*[torch.tensor([-2.0, -0.0, 0.0, 0.7], dtype=torch.float64)] * 3)
     torch.testing.assert_close(diagrams.execute(steps, unit, x)["y"], unit(x), rtol=1e-12, atol=0)
 
@@ -49,7 +51,9 @@ def test_nothing_collides_or_leaves_the_picture(drawn):
     inner = [box.get_window_extent() for box in boxes]
     assert not any(one.overlaps(other) for one, other in itertools.combinations(inner, 2))
     for text, extent in zip(texts, extents):
-        assert text.get_text() == "relevance gate" or any(box.x0 <= extent.x0 and extent.x1 <= box.x1 for box in inner)
+        assert text.get_text() == "relevance gate" or any(
+            box.x0 <= extent.x0 and extent.x1 <= box.x1 for box in inner
+        )
 
 
 def test_the_same_picture_every_time(drawn):
@@ -67,7 +71,11 @@ def test_subsets_are_drawn_where_they_lie(overlap_ratio, inputs):
     axis = figure.axes[0]
     coloured = [patch for patch in axis.patches if hasattr(patch, "get_x") and patch.get_alpha()]
     assert {round(patch.get_x() + 0.5) for patch in coloured} == set(np.flatnonzero(operands.any(0)))
-    assert [text.get_text() for text in axis.texts] == [f"a: {size} inputs", f"b: {size} inputs", *([f"{shared} shared"] if shared else [])]
+    assert [text.get_text() for text in axis.texts] == [
+        f"a: {size} inputs",
+        f"b: {size} inputs",
+        *([f"{shared} shared"] if shared else []),
+    ]
     extents = [text.get_window_extent() for text in axis.texts]
     assert all(figure.bbox.containsx(x) for extent in extents for x in (extent.x0, extent.x1))
     assert not any(one.overlaps(other) for one, other in itertools.combinations(extents, 2))

@@ -5,18 +5,20 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import t
-
-from companion.nau_nmu.digit_runs import LENGTHS, MODELS
 from companion.nau_nmu import digits, drawn
+from companion.nau_nmu.digit_runs import LENGTHS, MODELS
 from companion.rules import Claim, Comparison
+from scipy.stats import t
 
 ERRORS = (0.9, 1.0, 1.1)  # of the reference runs, at every length
 
 
 def _reference(operation):
     sets = {f"test_{length}": None for length in LENGTHS[operation]}
-    return [{"model": digits.REFERENCE[operation], "seed": seed, **dict.fromkeys(sets, error)} for seed, error in enumerate(ERRORS)]
+    return [
+        {"model": digits.REFERENCE[operation], "seed": seed, **dict.fromkeys(sets, error)}
+        for seed, error in enumerate(ERRORS)
+    ]
 
 
 def _as_drawn(item, change=None):
@@ -25,25 +27,34 @@ def _as_drawn(item, change=None):
     values, rows = drawn.values(item.replace("Figure ", "Fig")), _reference(operation)
     for ours, theirs in names.items():
         for seed in range(10):
-            row, lows = {"model": ours, "seed": seed, "sparsity_error": 0.01 if "no R_z" in ours else 1e-6}, {}
+            row, lows = (
+                {"model": ours, "seed": seed, "sparsity_error": 0.01 if "no R_z" in ours else 1e-6},
+                {},
+            )
             for length in map(str, LENGTHS[operation]):
                 won = (change or {}).get(ours, round(10 * values[length, theirs, "success"].estimate))
                 at = values.get((length, theirs, "solved_at_mean"))
                 row[f"test_{length}"] = 0.5 if seed < won else 2.0
-                lows[f"test_{length}"] = [(0, 3.0)] + [((at.estimate if at else 1e4) * (1 + 0.01 * (-1) ** seed), 0.5)] * (seed < won)
+                lows[f"test_{length}"] = [(0, 3.0)] + [
+                    ((at.estimate if at else 1e4) * (1 + 0.01 * (-1) ** seed), 0.5)
+                ] * (seed < won)
             rows.append(row | {"lows": json.dumps(lows)})
     return pd.DataFrame(rows)
 
 
 def test_the_threshold_is_the_end_of_an_interval_of_the_reference_runs():
-    rows = pd.DataFrame([*_reference("sum"), {"model": "exact sum", "test_1": 30.0}, {"model": "NAU", "test_1": 0.1}])
+    rows = pd.DataFrame(
+        [*_reference("sum"), {"model": "exact sum", "test_1": 30.0}, {"model": "NAU", "test_1": 0.1}]
+    )
     found = digits.thresholds(rows, "sum")
     assert list(found) == list(LENGTHS["sum"])
     assert found[1] == pytest.approx(1.0 + t.ppf(0.99, 8) * np.std(ERRORS, ddof=1) / np.sqrt(3))
 
 
 def test_a_threshold_needs_two_readers():
-    with pytest.raises(ValueError, match="two runs of the exact product that have learned to read; there are 1"):
+    with pytest.raises(
+        ValueError, match="two runs of the exact product that have learned to read; there are 1"
+    ):
         digits.thresholds(pd.DataFrame({"model": "exact product", "test_1": [0.3, 30.0]}), "product")
 
 
@@ -63,7 +74,11 @@ def test_only_runs_of_full_length_stand_beside_the_figure():
     found = digits.as_drawn("Figure 15", rows).set_index(["model", "length"])
     values = drawn.values("Fig15")
     assert set(found.index.levels[0]) == set(digits.FIGURES["Figure 15"][1].values())
-    assert [found["success"][place] for place in (("NMU", "2"), ("NMU", "20"), ("NALU", "7"))] == [0.9, 0.8, 0.0]
+    assert [found["success"][place] for place in (("NMU", "2"), ("NMU", "20"), ("NALU", "7"))] == [
+        0.9,
+        0.8,
+        0.0,
+    ]
     for (model, length), success in found["success"].items():
         assert success == values[length, model, "success"].estimate
     assert digits.as_drawn("Figure 15", rows.assign(iterations=3_880)) is None
@@ -74,10 +89,18 @@ def test_only_runs_of_full_length_stand_beside_the_figure():
 @pytest.mark.parametrize(
     ("item", "change", "differing"),
     [
-        ("Figure 4", {"NMU": 1}, "the NMU does not hinder the network before it: most runs are solved at every length"),
+        (
+            "Figure 4",
+            {"NMU": 1},
+            "the NMU does not hinder the network before it: most runs are solved at every length",
+        ),
         ("Figure 4", {"LSTM": 9}, "NALU and LSTM are not solved"),
         ("Figure 13", {"NAU": 0}, "most NAUs are solved, at any length"),
-        ("Figure 14", {"NAU, no R_z": 5}, "without R_z, the success rate of the NAU increases for longer sequences"),
+        (
+            "Figure 14",
+            {"NAU, no R_z": 5},
+            "without R_z, the success rate of the NAU increases for longer sequences",
+        ),
     ],
 )
 def test_claims_that_do_not_hold(item, change, differing):
@@ -92,5 +115,10 @@ def test_without_the_penalty_models_that_are_sparse_differ():
 
 
 def test_the_figures_draw_all_models_of_the_paper():
-    drawn_here = {operation: {name for of, names in digits.FIGURES.values() if of == operation for name in names} for operation in MODELS}
-    assert {operation: names | {digits.REFERENCE[operation]} for operation, names in drawn_here.items()} == {o: set(m) for o, m in MODELS.items()}
+    drawn_here = {
+        operation: {name for of, names in digits.FIGURES.values() if of == operation for name in names}
+        for operation in MODELS
+    }
+    assert {operation: names | {digits.REFERENCE[operation]} for operation, names in drawn_here.items()} == {
+        o: set(m) for o, m in MODELS.items()
+    }

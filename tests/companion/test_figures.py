@@ -7,11 +7,10 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_rgb
-from PIL import Image
-
 from companion import figures, tables
 from companion.measures import Interval, Spread
+from matplotlib.colors import to_rgb
+from PIL import Image
 
 # units that the papers draw together
 TOGETHER = [
@@ -39,7 +38,9 @@ def _linear(colour):
 
 
 def _lab(linear):
-    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ np.clip(linear, 0, 1)
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ np.clip(
+        linear, 0, 1
+    )
     f = np.cbrt(xyz / [0.9505, 1.0, 1.089])
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
@@ -65,12 +66,18 @@ def test_units_drawn_together_stay_apart_for_every_eye(sight):
         for one, other in itertools.combinations(group, 2):
             (colour, marker), (second, second_marker) = figures.unit_style(one), figures.unit_style(other)
             assert marker != second_marker, (one, other)
-            apart = np.linalg.norm(_lab(SIGHT[sight] @ _linear(colour)) - _lab(SIGHT[sight] @ _linear(second)))
+            apart = np.linalg.norm(
+                _lab(SIGHT[sight] @ _linear(colour)) - _lab(SIGHT[sight] @ _linear(second))
+            )
             assert apart > 12, (one, other, sight, apart)
 
 
 def test_a_unit_looks_the_same_under_all_its_names():
-    assert figures.unit_style("RealNPU") == figures.unit_style("Real NPU") == figures.unit_style("Real NPU (baseline)")
+    assert (
+        figures.unit_style("RealNPU")
+        == figures.unit_style("Real NPU")
+        == figures.unit_style("Real NPU (baseline)")
+    )
     assert figures.unit_style("NMU, no R_sparse") == figures.unit_style("NMU")
     assert figures.unit_style("NRU (separate sign)") == figures.unit_style("NRU")
     assert figures.unit_style("unheard of") == ("#4C4C4C", "o")  # in every process
@@ -99,9 +106,15 @@ def test_variants_in_a_figure_are_told_apart_and_stand_out(names):
 
 
 def test_three_panels(summary):
-    published = pd.DataFrame({"model": ["NRU", "LSTM"], "range": ["U[-2,2)", "U[1,2)"], "success": [1.0, 1.0]})
+    published = pd.DataFrame(
+        {"model": ["NRU", "LSTM"], "range": ["U[-2,2)", "U[1,2)"], "success": [1.0, 1.0]}
+    )
     figure = figures.by_range(summary, published=published)
-    assert [axis.get_ylabel() for axis in figure.axes] == ["success rate", "solved at iteration", "sparsity error"]
+    assert [axis.get_ylabel() for axis in figure.axes] == [
+        "success rate",
+        "solved at iteration",
+        "sparsity error",
+    ]
     assert figure.axes[2].get_yscale() == "log"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [*TOGETHER[0], "published"]
     rings = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "none"]
@@ -111,18 +124,33 @@ def test_three_panels(summary):
 def test_each_model_has_its_own_values_in_all_three_panels():
     """One estimate per model and panel, none of which is that of another."""
     table = pd.DataFrame({"model": ["NRU", "NRU", "NMRU", "NMRU"], "range": ["U[-2,2)", "U[1,2)"] * 2})
-    table = table.assign(success=[0.1, 0.2, 0.3, 0.4], solved_at_mean=[1e3, 2e3, 3e3, 4e3], sparsity_error=[1e-5, 2e-5, 3e-5, 4e-5])
+    table = table.assign(
+        success=[0.1, 0.2, 0.3, 0.4],
+        solved_at_mean=[1e3, 2e3, 3e3, 4e3],
+        sparsity_error=[1e-5, 2e-5, 3e-5, 4e-5],
+    )
     for name in ("success", "solved_at", "sparsity_error"):
         middle = table["solved_at_mean" if name == "solved_at" else name]
         table = table.assign(**{f"{name}_low": middle * 0.9, f"{name}_high": middle * 1.1})
     figure = figures.by_range(table)
-    expected = [("success", [0.1, 0.2], [0.3, 0.4]), ("solved_at", [1e3, 2e3], [3e3, 4e3]), ("sparsity_error", [1e-5, 2e-5], [3e-5, 4e-5])]
+    expected = [
+        ("success", [0.1, 0.2], [0.3, 0.4]),
+        ("solved_at", [1e3, 2e3], [3e3, 4e3]),
+        ("sparsity_error", [1e-5, 2e-5], [3e-5, 4e-5]),
+    ]
     for axis, (name, *estimates) in zip(figure.axes, expected, strict=True):
         nru, nmru = (line for line in axis.lines if line.get_linestyle() == "None")
-        assert [nru.get_color(), nmru.get_color()] == [figures.unit_style("NRU")[0], figures.unit_style("NMRU")[0]]
+        assert [nru.get_color(), nmru.get_color()] == [
+            figures.unit_style("NRU")[0],
+            figures.unit_style("NMRU")[0],
+        ]
         assert [list(nru.get_ydata()), list(nmru.get_ydata())] == estimates, name
         ends = [[part[:, 1].tolist() for part in bars.get_segments()] for bars in axis.collections]
-        np.testing.assert_allclose(ends, [[[0.9 * middle, 1.1 * middle] for middle in of_model] for of_model in estimates], err_msg=name)
+        np.testing.assert_allclose(
+            ends,
+            [[[0.9 * middle, 1.1 * middle] for middle in of_model] for of_model in estimates],
+            err_msg=name,
+        )
 
 
 def test_one_panel_without_solved_runs(summary):
@@ -188,7 +216,9 @@ def test_the_thick_line_of_learning_curves_is_the_median():
 
 
 def test_distribution_shows_success_rates():
-    rows = pd.DataFrame({"model": ["NMU"] * 4 + ["NALU"] * 2, "test_mse": [1e-9, 1e-8, 10.0, np.nan, 0.0, np.inf]})
+    rows = pd.DataFrame(
+        {"model": ["NMU"] * 4 + ["NALU"] * 2, "test_mse": [1e-9, 1e-8, 10.0, np.nan, 0.0, np.inf]}
+    )
     figure = figures.distribution(rows, threshold=1e-5, published={"NMU": 0.94, "LSTM": 1.0})
     axis = figure.axes[0]
     nmu, nalu = (line for line in axis.lines if line.get_drawstyle() == "steps-post")
@@ -214,14 +244,34 @@ def test_a_scatter_of_runs_beside_published_ones():
     )
     published = points[(points["side"] == "one") & (points["model"] == "NMU")]
     figure = figures.scatter(
-        points, x="count", column="side", published=published, levels={"+": 0.1}, limits={"÷": (1e-9, 1.0)}, level_name="a constant", xlabel="parameters"
+        points,
+        x="count",
+        column="side",
+        published=published,
+        levels={"+": 0.1},
+        limits={"÷": (1e-9, 1.0)},
+        level_name="a constant",
+        xlabel="parameters",
     )
     upper, _, left, right = figure.axes
-    assert [axis.get_ylabel() for axis in (upper, left)] == ["+: test MSE", "÷: test MSE"] and upper.get_title() == "one"
-    assert (left.get_xscale(), left.get_yscale(), left.get_ylim(), right.get_xlabel()) == ("log", "log", (1e-9, 1.0), "parameters")
+    assert [axis.get_ylabel() for axis in (upper, left)] == [
+        "+: test MSE",
+        "÷: test MSE",
+    ] and upper.get_title() == "one"
+    assert (left.get_xscale(), left.get_yscale(), left.get_ylim(), right.get_xlabel()) == (
+        "log",
+        "log",
+        (1e-9, 1.0),
+        "parameters",
+    )
     assert [len(axis.lines) for axis in figure.axes] == [4, 3, 3, 2]  # with a dashed line, without rings
     assert all(list(line.get_ydata()) == [1e-7, 1.0] for line in left.lines)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["NPU", "NMU", "published", "a constant"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "NPU",
+        "NMU",
+        "published",
+        "a constant",
+    ]
     assert min(_fonts(figure)) >= 9
     assert len(figures.scatter(points, x="count").axes) == 2
     with pytest.raises(ValueError, match="no column of the points called 'counts': did you mean 'count'"):
@@ -306,7 +356,15 @@ def test_spreads_end_at_their_second_digit(estimate, spread, expected):
 
 def test_lines_over_lengths_are_in_order_with_bands_and_rings():
     places = ["1", "10", "2"]
-    table = pd.DataFrame({"length": places, "model": "NMU", "success": [0.9, 0.5, 0.7], "success_low": 0.1, "success_high": 1.0})
+    table = pd.DataFrame(
+        {
+            "length": places,
+            "model": "NMU",
+            "success": [0.9, 0.5, 0.7],
+            "success_low": 0.1,
+            "success_high": 1.0,
+        }
+    )
     (axis,) = figures.over_lengths(table, table[["length", "model", "success"]], panels=["success"]).axes
     rings, ours = axis.lines
     assert ours.get_ydata().tolist() == rings.get_ydata().tolist() == [0.9, 0.7, 0.5]

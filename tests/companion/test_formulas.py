@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import sympy
 import torch
-
 from companion.npu.formulas import learned_equations
+
 from nalm.models import NODE, Layer
 
 NAMES = ["S", "I", "R"]
@@ -30,7 +30,11 @@ def test_formulas_compute_the_right_hand_side(unit):
 
 
 def test_rounded_away():
-    weights = {"field.0.weight": [[0.004, 0.0, 0.0], [0.5, 0.5, 0.0]], "field.0.gate": [1.2, 1.0, 0.5], "field.1.weight": [[0.1, 0.004]] * 3}
+    weights = {
+        "field.0.weight": [[0.004, 0.0, 0.0], [0.5, 0.5, 0.0]],
+        "field.0.gate": [1.2, 1.0, 0.5],
+        "field.1.weight": [[0.1, 0.004]] * 3,
+    }
     assert [float(e) for e in learned_equations(weights, NAMES, digits=2)] == [0.1] * 3
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-
 from companion.division.golden import golden_error, golden_weights
-from nalm.models import Layer
 from companion.published import load
+
+from nalm.models import Layer
 from nalm.tasks import SingleModuleTask, Uniform
 
 TASKS = {"1/a from a": ("reciprocal", 1), "1/a from a, b": ("reciprocal", 2), "a/b from a, b": ("div", 2)}
@@ -19,7 +19,9 @@ def task(name: str, high: float) -> SingleModuleTask:
 
 
 @pytest.mark.parametrize("unit", ["RealNPU", "NRU", "NMRU"])
-@pytest.mark.parametrize(("operation", "inputs"), [("reciprocal", 1), ("reciprocal", 2), ("div", 2), ("mul", 2), ("div", 10)])
+@pytest.mark.parametrize(
+    ("operation", "inputs"), [("reciprocal", 1), ("reciprocal", 2), ("div", 2), ("mul", 2), ("div", 10)]
+)
 def test_golden_weights_solve_the_task(unit: str, operation: str, inputs: int) -> None:
     on = SingleModuleTask.on("U[-2,-1)", operation=operation, inputs=inputs)
     options = {"eps": 0.0} if unit == "RealNPU" else {}
@@ -39,7 +41,9 @@ def test_recorded_errors_are_reproduced() -> None:
         unit = "RealNPU" if row.model.startswith("Real NPU") else row.model
         here = golden_error(unit, task(row.task, float(row.range[4:-1])), **OPTIONS[row.model])
         # To four digits, except without epsilon: there the error is the rounding of logarithms and exponentials, which libraries do differently.
-        assert here == pytest.approx(row.value, rel=0.25 if "ε" in row.model else 0.015 if row.model == "NRU" else 5e-5), row
+        assert here == pytest.approx(
+            row.value, rel=0.25 if "ε" in row.model else 0.015 if row.model == "NRU" else 5e-5
+        ), row
 
 
 @pytest.mark.parametrize(("unit", "operation"), [("NAU", "div"), ("NRU", "add")])

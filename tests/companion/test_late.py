@@ -4,12 +4,18 @@ import itertools
 
 import numpy as np
 import pytest
+from companion import measures, published
+from companion.nau_nmu.late import (
+    Layout,
+    fewest_late_runs,
+    first_read,
+    late_runs,
+    read_in_merged_order,
+    shell_sorted,
+    table_6,
+)
 from hypothesis import given
 from hypothesis import strategies as st
-
-from companion import measures
-from companion import published
-from companion.nau_nmu.late import Layout, fewest_late_runs, first_read, late_runs, read_in_merged_order, shell_sorted, table_6
 
 SOON = np.random.default_rng(0).integers(15, 22, 200) * 1000.0
 
@@ -20,7 +26,9 @@ def _line(runs, count, at):
     return values.mean(), measures.solved_at(values, variance="sample").estimate
 
 
-@pytest.mark.parametrize(("runs", "count", "at"), [(100, 1, 4.9e6), (100, 5, 3.5e6), (50, 2, 8e5), (20, 3, 2e6)])
+@pytest.mark.parametrize(
+    ("runs", "count", "at"), [(100, 1, 4.9e6), (100, 5, 3.5e6), (50, 2, 8e5), (20, 3, 2e6)]
+)
 def test_planted_runs_are_found(runs, count, at):
     found = late_runs(SOON, runs, *_line(runs, count, at))
     assert found.count == count
@@ -101,14 +109,24 @@ def test_a_log_is_read_at_the_first_row_below_the_threshold():
 def test_logs_of_other_lengths_lie_in_the_order_of_the_names_of_their_seeds():
     lengths = [7, 9, 9, 2, 9, 5, 9, 9, 9, 9, 1, 9] * 4
     layout = Layout(("one", "two"), ("add", "mul"), runs=12, every=10, lengths=tuple(lengths))
-    logs = [(model, key, seed) for model in ("one", "two") for key in ("add", "mul") for seed in (0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9)]
+    logs = [
+        (model, key, seed)
+        for model in ("one", "two")
+        for key in ("add", "mul")
+        for seed in (0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9)
+    ]
     rows = [(log, row) for log, length in zip(logs, lengths, strict=True) for row in range(length)]
-    merged = [rows[place] for place in _shell_sort_by_the_book([("add", "mul").index(key) for (_, key, _), _ in rows])]
+    merged = [
+        rows[place]
+        for place in _shell_sort_by_the_book([("add", "mul").index(key) for (_, key, _), _ in rows])
+    ]
     expected: dict[tuple[str, str, int], int] = {}
     for log, row in merged:
         expected.setdefault(log, row)
     found = first_read(layout)
-    assert {(*line, seed): at / 10 for line, ats in found.items() for seed, at in enumerate(ats)} == expected and any(expected.values())
+    assert {
+        (*line, seed): at / 10 for line, ats in found.items() for seed, at in enumerate(ats)
+    } == expected and any(expected.values())
     (read,) = read_in_merged_order({("two", "add"): [0.0] * 12}, layout).values()
     assert read.tolist() == found["two", "add"].tolist()
 
@@ -125,7 +143,9 @@ def test_rows_that_are_in_order_stay_so():
     assert read_in_merged_order({("NMU", "sub"): times}, layout)["NMU", "sub"].tolist() == times.tolist()
 
 
-@pytest.mark.parametrize(("line", "runs"), [(("NRU", "add"), 100), (("NAU", "sum"), 100), (("NAU", "add"), 99)])
+@pytest.mark.parametrize(
+    ("line", "runs"), [(("NRU", "add"), 100), (("NAU", "sum"), 100), (("NAU", "add"), 99)]
+)
 def test_lines_that_the_file_does_not_have_are_refused(line, runs):
     with pytest.raises(ValueError, match="the file has 100 of each"):
         read_in_merged_order({line: [1000.0] * runs}, table_6())

@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from companion import measures
+from companion.measures import Interval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
-
-from companion import measures
-from companion.measures import Interval
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,9 @@ def _ratio_statistic(logpdf, data, mean, best, bounds):
 
     def profile(value):
         return max(
-            -optimize.minimize_scalar(lambda z: -logpdf(data, value, np.exp(z)).sum(), bounds=part, method="bounded").fun
+            -optimize.minimize_scalar(
+                lambda z: -logpdf(data, value, np.exp(z)).sum(), bounds=part, method="bounded"
+            ).fun
             for part in zip(bounds[:-1], bounds[1:])
         )
 
@@ -177,7 +178,11 @@ def test_spreads():
 
 
 def test_the_median_of_the_best_has_the_distribution_of_an_order_statistic():
-    values, best, of = np.arange(30.0), 3, 20  # the median of the three smallest of twenty is the second smallest
+    values, best, of = (
+        np.arange(30.0),
+        3,
+        20,
+    )  # the median of the three smallest of twenty is the second smallest
     found = measures.median_of_best([*values[:-1], np.nan], best, of)
     below = stats.binom.sf(1, of, (values + 1) / values.size)  # at least two of twenty are as small
     for quantile, value in ((0.025, found.low), (0.5, found.estimate), (0.975, found.high)):

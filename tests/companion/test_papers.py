@@ -4,23 +4,30 @@ import math
 
 import pytest
 import torch
-
 from companion.arms import runs_of
 from companion.division import settings as division
 from companion.nau_nmu import settings as nau_nmu
 from companion.npu import settings as npu
-from nalm.tasks import UNIFORM_RANGES, SingleModuleTask, SubsetArithmeticTask
 from companion.thresholds import nearly_perfect_mse
+
+from nalm.tasks import UNIFORM_RANGES, SingleModuleTask, SubsetArithmeticTask
 from nalm.training import Run
 
 
-@pytest.mark.parametrize(("inputs", "iterations", "ramps", "nru"), [(2, 50_000, ((40_000, 50_000), (20_000, 35_000)), 1.0), (10, 100_000, ((50_000, 75_000),) * 2, 1e-3)])
+@pytest.mark.parametrize(
+    ("inputs", "iterations", "ramps", "nru"),
+    [(2, 50_000, ((40_000, 50_000), (20_000, 35_000)), 1.0), (10, 100_000, ((50_000, 75_000),) * 2, 1e-3)],
+)
 def test_division_settings(inputs, iterations, ramps, nru):
     arms = division.arms(inputs)
     assert {arm.recipe.iterations for arm in arms.values()} == {iterations}
     assert [arm.recipe.optimiser.lr for arm in arms.values()] == [5e-3, 5e-3, nru, 1e-2]
     assert [arm.recipe.clip_gradient_norm for arm in arms.values()] == [None, None, None, 1.0]
-    for name, weight, ramp in [("Real NPU (modified)", 1.0, ramps[0]), ("NRU", 10.0, ramps[1]), ("NMRU", 10.0, ramps[1])]:
+    for name, weight, ramp in [
+        ("Real NPU (modified)", 1.0, ramps[0]),
+        ("NRU", 10.0, ramps[1]),
+        ("NMRU", 10.0, ramps[1]),
+    ]:
         penalty = arms[name].recipe.penalties[-1]
         assert (penalty.weight, penalty.start, penalty.end) == (weight, *ramp)
 
@@ -48,13 +55,24 @@ def test_models_of_subset_arithmetic(hidden):
     arms = nau_nmu.arms(hidden, iterations=10)
     for arm in arms.values():
         first, second = arm.model.build(100)
-        assert (first.out_features, second.in_features, second.out_features, arm.recipe.iterations) == (hidden, hidden, 1, 10)
-    ramps = {name: [(p.weight, p.start, p.end) for p in arm.recipe.penalties] for name, arm in arms.items() if arm.recipe.penalties}
+        assert (first.out_features, second.in_features, second.out_features, arm.recipe.iterations) == (
+            hidden,
+            hidden,
+            1,
+            10,
+        )
+    ramps = {
+        name: [(p.weight, p.start, p.end) for p in arm.recipe.penalties]
+        for name, arm in arms.items()
+        if arm.recipe.penalties
+    }
     late = [(10.0, 1_000_000, 2_000_000)]
     assert ramps == {"NAC•,NMU": late, "Gated NAU/NMU": late, "NMU": late, "NAU": [(0.01, 5_000, 50_000)]}
 
 
-@pytest.mark.parametrize(("operation", "times"), [("add", 1.08), ("sub", 1.0), ("mul", 1.004), ("root", 1.11), ("squared", 1.0)])
+@pytest.mark.parametrize(
+    ("operation", "times"), [("add", 1.08), ("sub", 1.0), ("mul", 1.004), ("root", 1.11), ("squared", 1.0)]
+)
 def test_recorded_thresholds_are_those_of_subsets_one_too_long(operation, times):
     own = nearly_perfect_mse(SubsetArithmeticTask(operation=operation), samples=100_000)
     assert own == pytest.approx(times * nau_nmu.THRESHOLDS[operation], rel=0.02)
@@ -73,7 +91,10 @@ def test_the_default_range_is_that_of_table_2():
 
 
 def test_two_hidden_units_are_those_of_table_2():
-    runs = [nau_nmu.hidden_runs(nau_nmu.arms(), [2], seeds=1), nau_nmu.subset_runs(nau_nmu.arms(), ["mul"], seeds=1)]
+    runs = [
+        nau_nmu.hidden_runs(nau_nmu.arms(), [2], seeds=1),
+        nau_nmu.subset_runs(nau_nmu.arms(), ["mul"], seeds=1),
+    ]
     assert [run.key for run in runs[0]] == [run.key for run in runs[1]]
 
 
@@ -81,7 +102,11 @@ def test_ablations_differ_from_the_nmu_in_their_constraints_alone():
     whole, *ablated = nau_nmu.hidden_runs(["NMU", *nau_nmu.ABLATIONS], [10], seeds=1)
     penalised = [bool(run.recipe.penalties) for run in ablated]
     clamps = [tuple(unit.clamp for unit in run.model.build(100)) for run in ablated]
-    assert list(zip(penalised, clamps)) == [(False, ("step",) * 2), (True, ("forward",) * 2), (False, ("forward",) * 2)]
+    assert list(zip(penalised, clamps)) == [
+        (False, ("step",) * 2),
+        (True, ("forward",) * 2),
+        (False, ("forward",) * 2),
+    ]
     for run in ablated:
         layers = tuple(layer.but(options={}) for layer in run.model.layers)
         recipe = run.recipe.but(penalties=whole.recipe.penalties)
@@ -117,4 +142,6 @@ def test_the_text_of_the_large_scale_task_has_the_l1_norm_unless_told_otherwise(
     assert [recipe.penalties[0].kind for recipe in arms.values()] == ["Norms", "L1"]
     assert arms["text"] == npu.large_scale_arm("NPU", "root", "L1").recipe
     assert npu.large_scale_arm("NPU", "root", "norms", arm="text").recipe == arms["code"]
-    assert npu.large_scale_arm("NPU", "root", gate=0.2, arm="text").model.layers[1].options["gate_init"] == 0.2
+    assert (
+        npu.large_scale_arm("NPU", "root", gate=0.2, arm="text").model.layers[1].options["gate_init"] == 0.2
+    )

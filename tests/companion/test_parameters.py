@@ -1,7 +1,6 @@
 """Parameters of a chapter are checked before anything trains."""
 
 import pytest
-
 from companion.parameters import above, at_least, check, one_of, some_of, some_or_none_of
 
 CELL = {
@@ -12,7 +11,9 @@ RULES = {"models": some_of(["NRU", "NMRU"]), "stream": one_of(["own", "common"])
 
 
 def test_good_parameters_come_back_with_their_types():
-    p = check(CELL | {"models": "NMRU,NRU", "lr": 1, "_private": 3, "In": [], "Out": {}, "print": print}, **RULES)
+    p = check(
+        CELL | {"models": "NMRU,NRU", "lr": 1, "_private": 3, "In": [], "Out": {}, "print": print}, **RULES
+    )
     assert p.seeds == 25 and p.models == ["NMRU", "NRU"] and p.lr == 1.0 and isinstance(p.lr, float)
 
 

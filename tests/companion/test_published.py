@@ -1,7 +1,6 @@
 """Every published table loads, is as long as it should be, and agrees with what the papers print."""
 
 import pytest
-
 from companion import measures, published
 
 ROWS = {
@@ -63,7 +62,9 @@ def test_rates_and_counts_of_the_division_paper_agree():
 
 
 def test_bad_input_is_one_sentence():
-    with pytest.raises(ValueError, match="No published table is called 'npu_value': did you mean 'npu_values'"):
+    with pytest.raises(
+        ValueError, match="No published table is called 'npu_value': did you mean 'npu_values'"
+    ):
         published.load("npu_value")
     with pytest.raises(ValueError, match="allowed: 'division_golden_errors', 'division_values'"):
         published.load("zzz")
@@ -74,4 +75,6 @@ def test_bad_input_is_one_sentence():
     with pytest.raises(ValueError, match="24 rows of npu_values fit item='Table A2'; exactly one must"):
         published.value("npu_values", item="Table A2")
     with pytest.raises(ValueError, match="'03:20', which is not a number"):
-        published.value("division_values", item="Table 7", setting="2 inputs, no redundancy", model="Real NPU")
+        published.value(
+            "division_values", item="Table 7", setting="2 inputs, no redundancy", model="Real NPU"
+        )

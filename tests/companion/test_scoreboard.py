@@ -7,17 +7,18 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-
 from companion import published, scoreboard
-from companion.measures import Interval
-from nalm.records.store import COLUMNS, Store
-from companion.nau_nmu import settings as nau_nmu
-from companion.scoreboard import Comparison
 from companion.division import judges as division
-from companion.nau_nmu import drawn, gates, hidden_sizes as hidden, penalty, ranges, subset_arithmetic
+from companion.measures import Interval
+from companion.nau_nmu import drawn, gates, penalty, ranges, subset_arithmetic
+from companion.nau_nmu import hidden_sizes as hidden
+from companion.nau_nmu import settings as nau_nmu
+from companion.rules import Judge
+from companion.scoreboard import Comparison
 from companion.scoreboard.__main__ import main
 from companion.scoreboard.board import JUDGES
-from companion.rules import Judge
+
+from nalm.records.store import COLUMNS, Store
 
 RANGES = ["U[-20,-10)", "U[-2,-1)", "U[-1.2,-1.1)", "U[-0.2,-0.1)", "U[-2,2)", "U[0.1,0.2)", "U[1,2)", "U[1.1,1.2)",
           "U[10,20)"]  # fmt: skip
@@ -27,7 +28,9 @@ RANGES = ["U[-20,-10)", "U[-2,-1)", "U[-1.2,-1.1)", "U[-0.2,-0.1)", "U[-2,2)", "
 def book(tmp_path):
     """A repository with a README and no results."""
     (tmp_path / "book" / "results").mkdir(parents=True)
-    (tmp_path / "README.md").write_text("# nalm\n\n<!-- scoreboard -->\nold\n<!-- /scoreboard -->\n\nend\n", "utf-8")
+    (tmp_path / "README.md").write_text(
+        "# nalm\n\n<!-- scoreboard -->\nold\n<!-- /scoreboard -->\n\nend\n", "utf-8"
+    )
     return tmp_path
 
 
@@ -35,7 +38,9 @@ def _record(book, experiment, rows, seconds=2.0):
     base = dict.fromkeys(COLUMNS) | {"experiment": experiment, "paper": experiment.split("/")[0], "stream": "own",
                                      "valid_mse": 0.0, "test_mse": 0.0, "seconds": seconds, "batch": "one"}  # fmt: skip
     rows = [base | {"key": f"{experiment}{number}"} | row for number, row in enumerate(rows)]
-    Store(book / "book" / "results", experiment).add(rows, {}, "one", {"runs": len(rows), "device": "a processor"})
+    Store(book / "book" / "results", experiment).add(
+        rows, {}, "one", {"runs": len(rows), "device": "a processor"}
+    )
 
 
 def _division(seeds=25, iterations=50_000, solved=None):
@@ -108,13 +113,19 @@ def test_an_explanation_does_not_make_a_reproduced_item_differ(book, monkeypatch
     assert (line["verdict"], line["explanation"]) == ("reproduced", "")
 
 
-@pytest.mark.parametrize(("lost", "verdict", "agreeing"), [(2, "reproduced", "9 of 9"), (0, "differs, explained", "8 of 9")])
+@pytest.mark.parametrize(
+    ("lost", "verdict", "agreeing"), [(2, "reproduced", "9 of 9"), (0, "differs, explained", "8 of 9")]
+)
 def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lost, verdict, agreeing):
     counts = {"L1 1e-09 to 1e-07": 10, "clip gate": 8, "clip weight": 15, "clip both": 15, "discretise gate": 16, "discretise both": 20,
               "constrained start": 23}  # fmt: skip
     solved = {(model, place): count for (model, count), place in itertools.product(counts.items(), RANGES)}
     solved |= {(model, "U[1,2)"): 25 for model in counts}  # nothing to gain there
-    solved |= {("clip both", "U[10,20)"): 22, ("discretise both", "U[10,20)"): 22 - lost, ("discretise both", "U[-0.2,-0.1)"): 24}
+    solved |= {
+        ("clip both", "U[10,20)"): 22,
+        ("discretise both", "U[10,20)"): 22 - lost,
+        ("discretise both", "U[-0.2,-0.1)"): 24,
+    }
     rows = [{"model": model, "range": place, "seed": seed, "iterations": 50_000, "success": seed < count}
             for (model, place), count in solved.items() for seed in range(25)]  # fmt: skip
     _record(book, "division/robust-real-npu", rows)
@@ -138,15 +149,17 @@ def test_division_figure_17_tells_negative_ranges_from_positive_ones(book):
 
 @pytest.mark.parametrize(
     "change, seeds, iterations",
-    [
-        ({"seeds": 24}, "24 of 25", "50,000 of 50,000"),
-        ({"iterations": 2000}, "25 of 25", "2,000 of 50,000"),
-    ],
+    [({"seeds": 24}, "24 of 25", "50,000 of 50,000"), ({"iterations": 2000}, "25 of 25", "2,000 of 50,000")],
 )
 def test_fewer_seeds_or_iterations_than_the_paper_are_not_judged(book, change, seeds, iterations):
     _record(book, "division/no-redundancy", _division(**change))
     line = _judge(book, "division", "Figure 3")
-    assert (line["verdict"], line["ours"], line["seeds"], line["iterations"]) == ("not yet", "", seeds, iterations)
+    assert (line["verdict"], line["ours"], line["seeds"], line["iterations"]) == (
+        "not yet",
+        "",
+        seeds,
+        iterations,
+    )
 
 
 def test_a_missing_configuration_is_not_judged(book):
@@ -182,7 +195,10 @@ def test_nau_nmu_table_1(book):
     line = _judge(book, "nau-nmu", "Table 1")
     assert line["ours"].startswith("0.94 [0.87") and line["agreeing"].endswith("of 12")
     missed = set(line["differing"].split("; ")) - {""}
-    assert missed <= {"NAC•, solved_at_step_median", "NALU, solved_at_step_median"}  # printed above are mean and median
+    assert missed <= {
+        "NAC•, solved_at_step_median",
+        "NALU, solved_at_step_median",
+    }  # printed above are mean and median
 
 
 def test_nau_nmu_table_1_differs_if_twice_as_slow(book):
@@ -244,11 +260,17 @@ PRINTED = {
 
 
 def test_unrounded_values_are_those_that_table_2_prints():
-    assert set(PRINTED) == {(operation, model) for operation, models in subset_arithmetic.TABLE_2.items() for model in models}
+    assert set(PRINTED) == {
+        (operation, model) for operation, models in subset_arithmetic.TABLE_2.items() for model in models
+    }
     for line, printed in PRINTED.items():
         cell = subset_arithmetic.published_cell(*line)
         found = [cell[name].estimate for name in ("success", "median", "fit", "sparsity")]
-        np.testing.assert_equal([float(f"{value:.2g}") for value in found], [np.nan if value is None else value for value in printed], err_msg=f"{line}")
+        np.testing.assert_equal(
+            [float(f"{value:.2g}") for value in found],
+            [np.nan if value is None else value for value in printed],
+            err_msg=f"{line}",
+        )
 
 
 def test_published_means_that_are_none_are_not_compared_as_such():
@@ -272,7 +294,11 @@ def _penalties(operation, at, error=1e-5, solved=50):
     ("operation", "change", "differing"),
     [
         ("add", {"at": 20_000, "solved": 48}, ""),
-        ("add", {"at": 20_000, "solved": 40}, "success rate with the chosen factor, in Table 2; no factor succeeds more often than the chosen one"),
+        (
+            "add",
+            {"at": 20_000, "solved": 40},
+            "success rate with the chosen factor, in Table 2; no factor succeeds more often than the chosen one",
+        ),
         ("add", {"at": 2_000_000}, "solved at is below 1,600,000 with every factor"),
         ("sub", {"at": 4_900}, ""),
         ("sub", {"at": 5_100}, "solved at is below 5,000 with every factor"),
@@ -283,11 +309,19 @@ def _penalties(operation, at, error=1e-5, solved=50):
 def test_nau_nmu_figures_10_to_12(book, operation, change, differing):
     _record(book, "nau-nmu/penalty", _penalties(operation, **change))
     line = _judge(book, "nau-nmu", penalty.FIGURES[operation])
-    assert (line["runs"], line["differing"], line["verdict"]) == ("300", differing, "differs" if differing else "reproduced")
+    assert (line["runs"], line["differing"], line["verdict"]) == (
+        "300",
+        differing,
+        "differs" if differing else "reproduced",
+    )
 
 
 def test_nau_nmu_figure_10_differs_if_nothing_is_solved(book):
-    _record(book, "nau-nmu/penalty", [row | {"success": False, "solved_at": None} for row in _penalties("add", at=1.0)])
+    _record(
+        book,
+        "nau-nmu/penalty",
+        [row | {"success": False, "solved_at": None} for row in _penalties("add", at=1.0)],
+    )
     line = _judge(book, "nau-nmu", "Figure 10")
     assert (line["agreeing"], line["verdict"]) == ("1 of 3", "differs")
 
@@ -296,8 +330,12 @@ def _gates(change=None):
     """Runs of Table 5 whose gates and successes are those of Figure 9, solved at the printed medians; of two settings one may be exchanged."""
     table = published.load("nau_nmu_table5").set_index(["op", "model", "metric"])["value"]
     histogram = gates.published_histogram()
-    for (operation, model), part in histogram.loc[histogram.index.repeat(histogram["count"])].groupby(["operation", "model"]):
-        middle, error = (table[operation, model, name] for name in ("solved_at_step_median", "sparsity_error_mean"))
+    for (operation, model), part in histogram.loc[histogram.index.repeat(histogram["count"])].groupby(
+        ["operation", "model"]
+    ):
+        middle, error = (
+            table[operation, model, name] for name in ("solved_at_step_median", "sparsity_error_mean")
+        )
         for seed, run in enumerate(part.to_dict("records")):
             row = {"operation": operation, "model": model, "seed": seed, "iterations": 5_000_000, "gate": run["gate"], "success": run["success"],
                    "stream": "common", "solved_at": middle * (1 + 0.01 * (seed % 7 - 3)) if run["success"] else None,
@@ -311,7 +349,9 @@ def test_the_published_histogram_has_the_counts_of_figure_9():
     found = {}
     for line, part in histogram.groupby(["operation", "model"]):
         count = part["count"]
-        found[line] = tuple(int(count[chosen].sum()) for chosen in (part["success"], part["gate"] < 0.5, part["gate"] > 0.5))
+        found[line] = tuple(
+            int(count[chosen].sum()) for chosen in (part["success"], part["gate"] < 0.5, part["gate"] > 0.5)
+        )
     assert found == {
         ("mul", "Gated NAU/NMU"): (62, 63, 37),
         ("mul", "NALU (separate)"): (22, 44, 56),
@@ -331,7 +371,9 @@ def _line_of_gates(book, item, change=None):
 def test_nau_nmu_table_5(book):
     line, differing = _line_of_gates(book, "Table 5")
     assert line["ours"].startswith("0.62 [0.52") and (line["seeds"], line["runs"]) == ("100 of 100", "600")
-    assert all(what.endswith("mean") for what in differing)  # printed where a fit had not converged: with all at the median it is another
+    assert all(
+        what.endswith("mean") for what in differing
+    )  # printed where a fit had not converged: with all at the median it is another
 
 
 def test_nau_nmu_table_5_differs_if_the_nmu_is_slower(book):
@@ -339,7 +381,10 @@ def test_nau_nmu_table_5_differs_if_the_nmu_is_slower(book):
         return {"solved_at": 3e6 if row["success"] and row["operation"] == "mul" else row["solved_at"]}
 
     _, differing = _line_of_gates(book, "Table 5", slow)
-    assert "mul, Gated NAU/NMU, solved at, median" in differing and "add, Gated NAU/NMU, solved at, median" not in differing
+    assert (
+        "mul, Gated NAU/NMU, solved at, median" in differing
+        and "add, Gated NAU/NMU, solved at, median" not in differing
+    )
 
 
 def test_nau_nmu_figure_9(book):
@@ -350,12 +395,17 @@ def test_nau_nmu_figure_9(book):
 def test_nau_nmu_figure_9_differs_if_the_gate_follows_the_task(book):
     _, differing = _line_of_gates(book, "Figure 9", lambda row: {"gate": float(row["operation"] == "add")})
     assert {f"{model}: the choice does not depend on the task" for model in nau_nmu.gate_arms()} <= differing
-    assert {"mul, NALU (shared), runs that chose multiplication", "mul: more NALUs choose addition if their weights are separate"} <= differing
+    assert {
+        "mul, NALU (shared), runs that chose multiplication",
+        "mul: more NALUs choose addition if their weights are separate",
+    } <= differing
 
 
 def test_nau_nmu_figure_9_of_a_single_line_compares_its_choice_alone():
     part = pd.DataFrame(_gates()).query("operation == 'mul' and model == 'NALU (shared)'")
-    assert [one.what for one in gates.figure_9(part)] == ["mul, NALU (shared), runs that chose multiplication"]
+    assert [one.what for one in gates.figure_9(part)] == [
+        "mul, NALU (shared), runs that chose multiplication"
+    ]
 
 
 def _as_drawn(item, models, change=None):
@@ -367,9 +417,19 @@ def _as_drawn(item, models, change=None):
         at, error = (values.get((place, model, measure)) for measure in ("solved_at_mean", "sparsity_error"))
         for seed in range(50):
             success, sign = seed < won, 1 if seed % 2 else -1
-            row = {"place": place, "model": model, "seed": seed, "iterations": 5_000_000, "operation": "mul", "success": success}
+            row = {
+                "place": place,
+                "model": model,
+                "seed": seed,
+                "iterations": 5_000_000,
+                "operation": "mul",
+                "success": success,
+            }
             row |= {"solved_at": at.estimate * (1 + 0.01 * sign) if success and at else None}
-            found.append(row | {"sparsity_error": 2 * error.estimate * (1 + 1e-4 * sign) if success and error else 1e-9})
+            found.append(
+                row
+                | {"sparsity_error": 2 * error.estimate * (1 + 1e-4 * sign) if success and error else 1e-9}
+            )
     return pd.DataFrame(found)
 
 
@@ -378,7 +438,15 @@ def _as_drawn(item, models, change=None):
     [
         ("Fig3-top", "2", "NAC•", 31, 7, (2798000, 3340000, 3895600), (0.0002374, 0.0007816, 0.0029506)),
         ("Fig3-bottom", "U[-2,2)", "NMU", 50, 39, (71100, 84980, 99250), (-3e-7, 0.0, 3e-7)),
-        ("Fig3-bottom", "U[0.1,0.2)", "NAC•", 50, 4, (2767300, 2986000, 3202200), (0.00010742, 0.0001944, 0.00028625)),
+        (
+            "Fig3-bottom",
+            "U[0.1,0.2)",
+            "NAC•",
+            50,
+            4,
+            (2767300, 2986000, 3202200),
+            (0.00010742, 0.0001944, 0.00028625),
+        ),
         ("Fig3-bottom", "U[1.1,1.2)", "NALU", 50, 0, None, None),
         ("Fig7", "10", "NMU, no R_sparse", 50, 0, None, None),
         ("Fig4", "15", "NAC•,σ", 10, 3, (179260, 237300, 295470), (0.121328, 0.1283, 0.135549)),
@@ -396,7 +464,10 @@ def test_drawn_values_are_those_read_off_the_figures(item, place, model, runs, s
     for measure, expected in (("solved_at_mean", at), ("sparsity_error", error)):
         one = found.get((place, model, measure))
         assert (one is None) == (expected is None)
-        assert one is None or (one.low, one.estimate, one.high, one.n) == (*map(pytest.approx, expected), solved)
+        assert one is None or (one.low, one.estimate, one.high, one.n) == (
+            *map(pytest.approx, expected),
+            solved,
+        )
 
 
 def _ranges(change=None):
@@ -405,13 +476,18 @@ def _ranges(change=None):
 
 def test_ranges_of_figure_3_agree_with_themselves():
     found = list(ranges.figure_3_ranges(_ranges()))
-    assert sum("success rate" in one.what for one in found) == 35 and not [one.what for one in found if not one.agrees]
+    assert sum("success rate" in one.what for one in found) == 35 and not [
+        one.what for one in found if not one.agrees
+    ]
 
 
 @pytest.mark.parametrize(
     ("configuration", "differing"),
     [
-        (("U[-2,2)", "NMU"), {"NMU on U[-2,2), success rate", "the NMU can handle U[-2,2): it solves most runs"}),
+        (
+            ("U[-2,2)", "NMU"),
+            {"NMU on U[-2,2), success rate", "the NMU can handle U[-2,2): it solves most runs"},
+        ),
         (("U[1.1,1.2)", "NALU"), {"NALU on U[1.1,1.2), success rate", "no model can learn U[1.1,1.2)"}),
     ],
 )
@@ -435,19 +511,31 @@ def _sizes(item, models, change=None):
         ({}, set()),
         (
             {("4", "NMU, no R_sparse"): 40},
-            {"NMU, no R_sparse at hidden size 4, success rate", "without R_sparse, the NMU fails at larger hidden sizes"},
+            {
+                "NMU, no R_sparse at hidden size 4, success rate",
+                "without R_sparse, the NMU fails at larger hidden sizes",
+            },
         ),
-        ({("9", "NMU, no W-clamp"): 8}, {"NMU, no W-clamp at hidden size 9, success rate", "without the clamp, as many runs are solved"}),
+        (
+            {("9", "NMU, no W-clamp"): 8},
+            {"NMU, no W-clamp at hidden size 9, success rate", "without the clamp, as many runs are solved"},
+        ),
         (
             {("2", "NMU, no R_sparse, no W-clamp"): 30},
-            {"NMU, no R_sparse, no W-clamp at hidden size 2, success rate", "no constraint is needed at hidden size 2"},
+            {
+                "NMU, no R_sparse, no W-clamp at hidden size 2, success rate",
+                "no constraint is needed at hidden size 2",
+            },
         ),
     ],
 )
 def test_the_ablation_of_figure_7(change, differing):
     found = list(hidden.figure_7(_sizes("Fig7", hidden.ABLATED, change)))
     assert found[0].what == "NMU, no R_sparse at hidden size 10, success rate"
-    assert sum("success rate" in one.what for one in found) == 36 and len([one for one in found if not isinstance(one, Comparison)]) == 5
+    assert (
+        sum("success rate" in one.what for one in found) == 36
+        and len([one for one in found if not isinstance(one, Comparison)]) == 5
+    )
     assert {one.what for one in found if not one.agrees} == differing
 
 
@@ -461,21 +549,31 @@ def test_without_both_constraints_runs_are_later_and_less_sparse():
     both = rows["model"] == "NMU, no R_sparse, no W-clamp"
     for column, claim in {"solved_at": "solved later", "sparsity_error": "less sparse"}.items():
         changed = rows.assign(**{column: rows[column].where(~both, rows[column] / 1000)})
-        differing = {one.what for one in hidden.figure_7(changed) if not one.agrees and not isinstance(one, Comparison)}
+        differing = {
+            one.what for one in hidden.figure_7(changed) if not one.agrees and not isinstance(one, Comparison)
+        }
         assert differing == {f"without both, runs are {claim} at larger hidden sizes"}
 
 
 def test_figure_3_is_judged_by_both_halves(book):
     upper = _sizes("Fig3-top", nau_nmu.MULTIPLIERS).query("hidden != '2'").assign(range="U[1,2)")
-    default, lower = (part.to_dict("records") for _, part in _ranges().groupby(_ranges()["range"] != "U[1,2)"))
+    default, lower = (
+        part.to_dict("records") for _, part in _ranges().groupby(_ranges()["range"] != "U[1,2)")
+    )
     for experiment, rows in {"hidden": upper.to_dict("records"), "ranges": lower}.items():
         _record(book, f"nau-nmu/{experiment}", rows)
-    assert _judge(book, "nau-nmu", "Figure 3")[["verdict", "seeds", "runs"]].tolist() == ["not yet", "0 of 50", "3500"]
+    assert _judge(book, "nau-nmu", "Figure 3")[["verdict", "seeds", "runs"]].tolist() == [
+        "not yet",
+        "0 of 50",
+        "3500",
+    ]
     _record(book, "nau-nmu/arithmetic", default + [row | {"operation": "add"} for row in default])
     line = _judge(book, "nau-nmu", "Figure 3")
     assert (line["runs"], line["ours"]) == ("3750", "0.64 [0.501, 0.759]")
     # the halves draw the same configuration, each from runs of its own
-    assert line["differing"] == "; ".join(f"{model} at hidden size 2, solved at, mean" for model in ("NMU", "NAC•,NMU"))
+    assert line["differing"] == "; ".join(
+        f"{model} at hidden size 2, solved at, mean" for model in ("NMU", "NAC•,NMU")
+    )
 
 
 def _simple(arm="code", scale=1.0, seeds=20):
@@ -485,7 +583,8 @@ def _simple(arm="code", scale=1.0, seeds=20):
     for model, part in table.groupby("model"):
         for seed in range(seeds):
             errors = {
-                columns[row.task]: scale * row.value * (1 + 0.1 * generator.normal()) for row in part.itertuples()
+                columns[row.task]: scale * row.value * (1 + 0.1 * generator.normal())
+                for row in part.itertuples()
             }
             yield {"model": model, "seed": seed, "iterations": 20_000, "arm": arm, **errors}
 
@@ -513,13 +612,18 @@ def test_npu_figure_6_shows_the_runs_with_the_lowest_errors_of_all_four_tasks(bo
     rows = [row | ({"valid_mse": 0.0} | bad if row["seed"] == 7 else {"valid_mse": 1.0}) for row in _simple()]
     _record(book, "npu/simple-arithmetic", rows)
     figure = _judge(book, "npu", "Figure 6")
-    assert (figure["verdict"], figure["agreeing"]) == ("reproduced", "22 of 22") and float(figure["ours"]) < 0.1
+    assert (figure["verdict"], figure["agreeing"]) == ("reproduced", "22 of 22") and float(
+        figure["ours"]
+    ) < 0.1
 
 
 def test_seeds_beyond_the_paper_s_twenty_do_not_count_for_the_simple_task(book):
     further = [row | {"seed": row["seed"] + 20, "test_mul": 99.0} for row in _simple()]
     _record(book, "npu/simple-arithmetic", [*_simple(), *further])
-    assert _judge(book, "npu", "Table A2")["verdict"] == "reproduced" and _judge(book, "npu", "Figure 6")["runs"] == "120"
+    assert (
+        _judge(book, "npu", "Table A2")["verdict"] == "reproduced"
+        and _judge(book, "npu", "Figure 6")["runs"] == "120"
+    )
 
 
 TASKS = {"add": "add", "mul": "mult", "reciprocal": "div", "root": "sqrt"}
@@ -530,9 +634,20 @@ def _large(seeds=10, **changes):
     points = published.load("npu_fig7")
     for operation, model in itertools.product(TASKS, ["NPU", "RealNPU", "NALU", "NMU", "NaiveNPU"]):
         part = points[(points["task"] == TASKS[operation]) & (points["model"] == model)]
-        lost = [(9000, np.inf)] * (10 - len(part)) + [(10_000, 1e6)] * (10 * (operation == "mul" and model == "NMU"))
-        for seed, (count, error) in enumerate([*zip(part["n_params_abs_gt_0.01"], part["test_mse"], strict=True), *lost]):
-            row = {"model": model, "operation": operation, "seed": seed, "iterations": 100_000, "test_mse": error, "parameters_above_0.01": count}
+        lost = [(9000, np.inf)] * (10 - len(part)) + [(10_000, 1e6)] * (
+            10 * (operation == "mul" and model == "NMU")
+        )
+        for seed, (count, error) in enumerate(
+            [*zip(part["n_params_abs_gt_0.01"], part["test_mse"], strict=True), *lost]
+        ):
+            row = {
+                "model": model,
+                "operation": operation,
+                "seed": seed,
+                "iterations": 100_000,
+                "test_mse": error,
+                "parameters_above_0.01": count,
+            }
             if seed < seeds or operation == "mul":
                 yield row | (changes if model == "NPU" and operation == "reciprocal" else {})
 
@@ -597,9 +712,17 @@ def test_writing_and_checking(book, capsys):
     assert readme.startswith("# nalm\n") and readme.endswith("\nend\n") and "old" not in readme
     assert "| Neural Division Modules | [Figure 3](book/division/no-redundancy.ipynb) |" in readme
     board = scoreboard.load(book / "book" / "results" / "scoreboard.csv")
-    assert _item(board, "division", "Figure 3")["command"] == "papermill book/division/no-redundancy.ipynb out.ipynb"
+    assert (
+        _item(board, "division", "Figure 3")["command"]
+        == "papermill book/division/no-redundancy.ipynb out.ipynb"
+    )
     assert _item(board, "division", "Figure 3")["verdict"] == "reproduced"
-    assert scoreboard.summary(board).frame["reproduced"].tolist() == [0, 0, 2, 2]  # and Table 1, whose chapter is the same
+    assert scoreboard.summary(board).frame["reproduced"].tolist() == [
+        0,
+        0,
+        2,
+        2,
+    ]  # and Table 1, whose chapter is the same
     page = scoreboard.Board(board)._repr_html_()
     assert page.count("<tr data-paper=") == 67
     assert '<a href="division/no-redundancy.html">Neural Division Modules, Figure 3</a>' in page
@@ -619,29 +742,49 @@ def test_what_is_missing_is_counted_and_timed_by_what_is_there(book):
 
 
 def test_short_runs_do_not_count_but_tell_the_time(book):
-    _record(book, "nau-nmu/sequential-mnist", [{"model": "NMU", "seed": seed, "iterations": 3_880} for seed in range(2)], seconds=60.0)
-    line = scoreboard.missing(scoreboard.build(book / "book" / "results")).frame.set_index("item").loc["Neural Arithmetic Units, Figure 4"]
+    _record(
+        book,
+        "nau-nmu/sequential-mnist",
+        [{"model": "NMU", "seed": seed, "iterations": 3_880} for seed in range(2)],
+        seconds=60.0,
+    )
+    line = (
+        scoreboard.missing(scoreboard.build(book / "book" / "results"))
+        .frame.set_index("item")
+        .loc["Neural Arithmetic Units, Figure 4"]
+    )
     assert line[["runs recorded", "of"]].tolist() == [0, 70]
     assert line["hours to go"] == round(70 * 388_388 / 3_880 * 60 / 3600)
 
 
-@pytest.mark.parametrize("item", [item for item, judge in JUDGES.items() if not isinstance(judge, Judge)], ids=" ".join)
+@pytest.mark.parametrize(
+    "item", [item for item, judge in JUDGES.items() if not isinstance(judge, Judge)], ids=" ".join
+)
 def test_what_needs_no_rows_agrees_with_the_paper_or_is_explained(item):
     compared = list(JUDGES[item]())
     explained = _item(published.load("items"), *item)["explains"]
-    assert compared and "; ".join(one.what for one in compared if not one.agrees) == ("" if explained != explained else explained)
+    assert compared and "; ".join(one.what for one in compared if not one.agrees) == (
+        "" if explained != explained else explained
+    )
 
 
 def test_a_count_of_ranges_comes_with_what_other_seeds_would_give():
     solved = {("a", 0): 25, ("b", 0): 5, ("a", 1): 13, ("b", 1): 12, ("a", 2): 0, ("b", 2): 25}
-    rows = [{"model": m, "range": RANGES[r], "success": seed < count} for (m, r), count in solved.items() for seed in range(25)]
+    rows = [
+        {"model": m, "range": RANGES[r], "success": seed < count}
+        for (m, r), count in solved.items()
+        for seed in range(25)
+    ]
     found = division._ranges_where(pd.DataFrame(rows), "a", "b", np.greater, 3, "")
     assert (found.ours.estimate, found.ours.low, found.ours.high, found.agrees) == (2, 1, 2, False)
 
 
 def test_smaller_ranges_are_later_where_most_units_with_two_ranges_are():
     def later(*times):
-        rows = [{"model": m, "range": division.SMALL[r], "success": at is not None, "solved_at": at} for m, r, at in times]
+        rows = [
+            {"model": m, "range": division.SMALL[r], "success": at is not None, "solved_at": at}
+            for m, r, at in times
+        ]
         return division._later(pd.DataFrame(rows))
 
     slow, fast = ("NMRU", 0, 3000.0), ("NMRU", 4, 1000.0)
@@ -657,7 +800,9 @@ def test_bad_input_is_one_sentence(book, capsys):
         scoreboard.load(book / "scoreboard.csv")
     (book / "README.md").write_text("nothing")
     assert _run(book) == 2 and "README.md needs one line <!-- scoreboard -->" in capsys.readouterr().err
-    _record(book, "npu/simple-arithmetic", [{"model": "NPU", "seed": 0, "iterations": 20_000, "success": None}])
+    _record(
+        book, "npu/simple-arithmetic", [{"model": "NPU", "seed": 0, "iterations": 20_000, "success": None}]
+    )
     assert _run(book) == 2 and "no column 'arm'" in capsys.readouterr().err
     (book / "book" / "results" / "npu" / "simple-arithmetic.csv").write_text("a,b\n1,2\n")
     assert _run(book) == 2 and "not a results file of npu/simple-arithmetic" in capsys.readouterr().err
@@ -668,7 +813,11 @@ def test_the_committed_scoreboard_is_current(monkeypatch):
     built, written = scoreboard.build(), scoreboard.load()
     current = pd.read_csv(io.StringIO(built.to_csv(index=False)), dtype=str, keep_default_na=False)
     assert written[["paper", "item"]].equals(current[["paper", "item"]]) and list(written) == list(current)
-    stale = {column: list(written.loc[written[column] != current[column], "item"]) for column in written if not written[column].equals(current[column])}
+    stale = {
+        column: list(written.loc[written[column] != current[column], "item"])
+        for column in written
+        if not written[column].equals(current[column])
+    }
     assert stale == {}, "run `make scoreboard`"
     monkeypatch.setattr("companion.scoreboard.__main__.build", lambda results: built)
     assert main(["--check"]) == 0
@@ -711,10 +860,24 @@ def _fsir(weights=DRAWN, **changes):
     points = published.load("npu_pareto").query("kind == 'run'")
     for model, part in points.groupby("model"):
         for (hidden, penalty), cell in part.groupby(["h_inferred", "beta_inferred"]):
-            for seed, (count, error) in enumerate(zip(cell["n_params_abs_gt_0.001"], cell["train_mse"], strict=True)):
-                row = {"model": model, "hidden": hidden, "penalty": penalty, "solver": "euler", "seed": seed, "iterations": 3000, "valid_mse": error}
+            for seed, (count, error) in enumerate(
+                zip(cell["n_params_abs_gt_0.001"], cell["train_mse"], strict=True)
+            ):
+                row = {
+                    "model": model,
+                    "hidden": hidden,
+                    "penalty": penalty,
+                    "solver": "euler",
+                    "seed": seed,
+                    "iterations": 3000,
+                    "valid_mse": error,
+                }
                 shown = model == "RealNPU" and (hidden, penalty) == (6, 1.0) and error < 0.04
-                yield row | {"parameters_above_0.001": count, "weights": json.dumps(weights) if shown else None} | (changes if model == "NPU" else {})
+                yield (
+                    row
+                    | {"parameters_above_0.001": count, "weights": json.dumps(weights) if shown else None}
+                    | (changes if model == "NPU" else {})
+                )
 
 
 def test_the_published_points_reproduce_npu_figures_4_and_5(book):
@@ -732,6 +895,13 @@ def test_npu_figure_4_differs_if_the_npu_does_not_fit(book):
 
 
 def test_npu_figure_5_differs_without_a_unit_for_the_transmission(book):
-    _record(book, "npu/fractional-sir", _fsir(DRAWN | {"field.0.weight": [[0.9, 0.2, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.6]]}))
+    _record(
+        book,
+        "npu/fractional-sir",
+        _fsir(DRAWN | {"field.0.weight": [[0.9, 0.2, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.6]]}),
+    )
     figure = _judge(book, "npu", "Figure 5")
-    assert figure["differing"] == "a unit for r, with exponents of S and I of 0.4 to 0.7; all three in one RealNPU"
+    assert (
+        figure["differing"]
+        == "a unit for r, with exponents of S and I of 0.4 to 0.7; all three in one RealNPU"
+    )

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
-
 from companion.discovery import Discovery, PowerSystem, discover, discover_all, recorded
 from companion.npu.settings import EXACT_FSIR, fsir_arm
+
 from nalm.tasks import FractionalSIRTask
 from nalm.training import Run
 
@@ -15,10 +15,16 @@ TIMES = np.linspace(0.0, 4.0, 10)
 STATES = np.stack([(4 - TIMES / 2) ** 2, 1 + TIMES], 1)  # x' = -sqrt(x), y' = 1
 
 
-
 def start(seed: int = 0) -> PowerSystem:
     random = np.random.RandomState(seed)
-    numbers = np.concatenate([random.uniform(0, 0.5, (3, 2)), random.uniform(-0.05, 0.05, (3, 2)), random.uniform(-0.3, 0.3, (3, 2))], 1)
+    numbers = np.concatenate(
+        [
+            random.uniform(0, 0.5, (3, 2)),
+            random.uniform(-0.05, 0.05, (3, 2)),
+            random.uniform(-0.3, 0.3, (3, 2)),
+        ],
+        1,
+    )
     return PowerSystem(numbers, np.ones_like(numbers, dtype=bool))
 
 
@@ -33,10 +39,14 @@ def test_exact_form_is_found():
 def test_discoveries_are_recorded_and_read(tmp_path, monkeypatch):
     """A stub of the search makes it short; the file, the processes and the errors are real."""
     arm = fsir_arm("RealNPU", 6, 0.0)
-    run = Run(task=FractionalSIRTask(), model=arm.model, recipe=arm.recipe, seed=3, labels={"model": "RealNPU"})
+    run = Run(
+        task=FractionalSIRTask(), model=arm.model, recipe=arm.recipe, seed=3, labels={"model": "RealNPU"}
+    )
     monkeypatch.setattr(recorded, "ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
     exact = PowerSystem.of(EXACT_FSIR)
-    monkeypatch.setattr(recorded, "discover", lambda start, times, states: Discovery(exact, 1e-9, [(24, 0.1), (10, 1e-9)]))
+    monkeypatch.setattr(
+        recorded, "discover", lambda start, times, states: Discovery(exact, 1e-9, [(24, 0.1), (10, 1e-9)])
+    )
     first = discover_all([run], results=str(tmp_path), progress=False)
     assert first["numbers"].item() == 10 and first["mse"].item() < 1e-6 and first["test_mse"].item() < 1e-6
     assert json.loads(first["weights"].item()) == EXACT_FSIR

@@ -3,11 +3,11 @@
 import shutil
 
 import pytest
+from companion.verification import sidebyside
+from companion.verification.sidebyside import compare_code
 
 from nalm.models import Stack
 from nalm.records import PUBLISHED, Store, code, experiments, freshness, run_all
-from companion.verification import sidebyside
-from companion.verification.sidebyside import compare_code
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Discretisation, Recipe, Run
 
@@ -21,7 +21,11 @@ def recorded(tmp_path, monkeypatch):
     penalty = Discretisation(weight=1.0, start=1_000_000, end=2_000_000)
     recipe = Recipe(iterations=4, optimiser=Adam(lr=1e-2), log_interval=2, penalties=(penalty,))
     task = SingleModuleTask.on("U[1,2)", operation="mul")
-    runs = [Run(task=task, model=Stack.of(unit, 1), recipe=recipe, seed=seed, threshold=1e-5) for unit in ("NMU", "NRU") for seed in range(2)]
+    runs = [
+        Run(task=task, model=Stack.of(unit, 1), recipe=recipe, seed=seed, threshold=1e-5)
+        for unit in ("NMU", "NRU")
+        for seed in range(2)
+    ]
     run_all(runs, EXPERIMENT, results=str(tmp_path / "results"), progress=False)
     return tmp_path / "results"
 
@@ -43,19 +47,44 @@ def compared(recorded, tmp_path, monkeypatch, module, old, new, executed):
 
 
 def test_equal_code_confirms_rows(recorded, tmp_path, monkeypatch):
-    found = compared(recorded, tmp_path, monkeypatch, "nalm.units.nau", "return identity_product(", "return 1 * identity_product(", None)
+    found = compared(
+        recorded,
+        tmp_path,
+        monkeypatch,
+        "nalm.units.nau",
+        "return identity_product(",
+        "return 1 * identity_product(",
+        None,
+    )
     assert [(one.equal, one.on_a_bound > 0) for one in found] == [(True, True)]
     assert freshness(EXPERIMENT, recorded) == CONFIRMED
     store = Store(recorded, EXPERIMENT)
     (note,) = store.sidecar()["comparisons"]
-    assert (note["against"], note["updates"], note["structures"], len(note["codes"])) == ("before", [400], 1, 1) and "torch" in note["versions"]
-    monkeypatch.setitem(code.LOADED, "nalm.units.nau", code.LOADED["nalm.units.nau"].replace("1 * identity", "2 * identity"))
+    assert (note["against"], note["updates"], note["structures"], len(note["codes"])) == (
+        "before",
+        [400],
+        1,
+        1,
+    ) and "torch" in note["versions"]
+    monkeypatch.setitem(
+        code.LOADED, "nalm.units.nau", code.LOADED["nalm.units.nau"].replace("1 * identity", "2 * identity")
+    )
     assert code.freshness_of(store.read(), store.sidecar()).value_counts().to_dict() == {OLDER: 2, "fresh": 2}
 
 
-@pytest.mark.parametrize("executed", ["return 1.0000001 * identity_product(", "raise ValueError('no product')  # "])
+@pytest.mark.parametrize(
+    "executed", ["return 1.0000001 * identity_product(", "raise ValueError('no product')  # "]
+)
 def test_other_code_confirms_nothing(recorded, tmp_path, monkeypatch, executed, capfd):
-    arguments = recorded, tmp_path, monkeypatch, "nalm.units.nau", "return identity_product(", "return 1 * identity_product(", executed
+    arguments = (
+        recorded,
+        tmp_path,
+        monkeypatch,
+        "nalm.units.nau",
+        "return identity_product(",
+        "return 1 * identity_product(",
+        executed,
+    )
     if "raise" in executed:
         with pytest.raises(ValueError, match="The code before does not train: ValueError: no product"):
             compared(*arguments)
@@ -69,12 +98,25 @@ def test_each_kind_of_penalty_is_compared(tmp_path, monkeypatch):
     recipe = Recipe(iterations=4, optimiser=Adam(lr=1e-2), log_interval=2)
     task = SingleModuleTask.on("U[1,2)", operation="mul")
     sets = (), (Discretisation(weight=1.0, start=1, end=2),), (Discretisation(weight=2.0, start=1, end=3),)
-    runs = [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe.but(penalties=penalties), seed=0, threshold=1e-5) for penalties in sets]
+    runs = [
+        Run(
+            task=task,
+            model=Stack.of("NMU", 1),
+            recipe=recipe.but(penalties=penalties),
+            seed=0,
+            threshold=1e-5,
+        )
+        for penalties in sets
+    ]
     assert len({run.structure() for run in runs}) == 1
     run_all(runs, EXPERIMENT, results=str(tmp_path), progress=False)
     before = dict(code.LOADED)
     assert sidebyside._structures([EXPERIMENT], tmp_path, before, True, None) == []  # nothing is older
-    monkeypatch.setitem(code.LOADED, "nalm.units.nau", before["nalm.units.nau"].replace("return identity_product(", "return 1 * identity_product("))
+    monkeypatch.setitem(
+        code.LOADED,
+        "nalm.units.nau",
+        before["nalm.units.nau"].replace("return identity_product(", "return 1 * identity_product("),
+    )
     found = sidebyside._structures([EXPERIMENT], tmp_path, before, True, None)
     assert sorted(len(one.run.recipe.penalties) for one in found) == [0, 1]
 
@@ -85,5 +127,11 @@ def test_a_commit_that_is_not_there_is_a_sentence(capsys):
 
 
 def test_no_published_batch_is_damaged():
-    assert {name: Store(PUBLISHED, name).damaged() for name in experiments()} == {name: [] for name in experiments()}
-    assert all("digest" in batch for name in experiments() for batch in Store(PUBLISHED, name).sidecar()["batches"].values())
+    assert {name: Store(PUBLISHED, name).damaged() for name in experiments()} == {
+        name: [] for name in experiments()
+    }
+    assert all(
+        "digest" in batch
+        for name in experiments()
+        for batch in Store(PUBLISHED, name).sidecar()["batches"].values()
+    )

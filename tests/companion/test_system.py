@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-
 from companion.discovery import PowerSystem
-from nalm.models import NODE, Layer
 from companion.npu.settings import EXACT_FSIR
+
+from nalm.models import NODE, Layer
 from nalm.tasks import FractionalSIRTask
 
 DATA = FractionalSIRTask().shared()
@@ -23,7 +23,14 @@ def test_true_system_solves_to_the_data():
 @pytest.mark.parametrize("restart", [False, True])
 def test_slopes_are_derivatives_by_the_numbers(restart):
     random = np.random.RandomState(0)
-    numbers = np.concatenate([random.uniform(-0.2, 0.6, (4, 3)), random.uniform(-0.2, 0.2, (4, 3)), random.uniform(-0.02, 0.02, (4, 3))], 1)
+    numbers = np.concatenate(
+        [
+            random.uniform(-0.2, 0.6, (4, 3)),
+            random.uniform(-0.2, 0.2, (4, 3)),
+            random.uniform(-0.02, 0.02, (4, 3)),
+        ],
+        1,
+    )
     free = random.rand(4, 9) < 0.8
     free[:, 6:] |= ~free[:, 6:].any(1, keepdims=True)
     system = PowerSystem(np.where(free, numbers, 0.0), free)

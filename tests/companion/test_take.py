@@ -4,11 +4,11 @@ import json
 import subprocess
 
 import pytest
+from companion.verification.sidebyside import library_at
+from companion.verification.take import main, take_rows
 
 from nalm.models import Stack
 from nalm.records import Store, code, freshness, run_all
-from companion.verification.sidebyside import library_at
-from companion.verification.take import main, take_rows
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run
 
@@ -19,7 +19,17 @@ RECIPE = Recipe(iterations=4, optimiser=Adam(lr=1e-2), log_interval=2)
 
 
 def record(folder, seeds, unit="NMU"):
-    runs = [Run(task=TASK, model=Stack.of(unit, 1), recipe=RECIPE, seed=seed, threshold=1e-5, labels={"model": unit}) for seed in seeds]
+    runs = [
+        Run(
+            task=TASK,
+            model=Stack.of(unit, 1),
+            recipe=RECIPE,
+            seed=seed,
+            threshold=1e-5,
+            labels={"model": unit},
+        )
+        for seed in seeds
+    ]
     run_all(runs, EXPERIMENT, results=str(folder), progress=False)
     return Store(folder, EXPERIMENT)
 
@@ -35,7 +45,9 @@ def here(tmp_path):
 
 
 def take(there, here, **options):
-    return [str(one) for one in take_rows(there.rows_file.parents[1], folder=here.rows_file.parents[1], **options)]
+    return [
+        str(one) for one in take_rows(there.rows_file.parents[1], folder=here.rows_file.parents[1], **options)
+    ]
 
 
 def edit(store, change):
@@ -46,11 +58,15 @@ def edit(store, change):
 
 def test_rows_come_with_their_provenance_and_come_once(there, here):
     record(here.rows_file.parents[1], [2, 7])
-    assert take(there, here) == ["demo/take: 2 new rows, 1 known, 0 in place of older ones; 0 older than the code"]
+    assert take(there, here) == [
+        "demo/take: 2 new rows, 1 known, 0 in place of older ones; 0 older than the code"
+    ]
     assert sorted(here.read()["seed"]) == [0, 1, 2, 7] and here.damaged() == []
     assert freshness(EXPERIMENT, here.rows_file.parents[1]) == FRESH
     before = here.rows_file.read_bytes(), here.sidecar_file.read_bytes()
-    assert take(there, here) == ["demo/take: 0 new rows, 3 known, 0 in place of older ones; 0 older than the code"]
+    assert take(there, here) == [
+        "demo/take: 0 new rows, 3 known, 0 in place of older ones; 0 older than the code"
+    ]
     assert (here.rows_file.read_bytes(), here.sidecar_file.read_bytes()) == before
 
 
@@ -61,7 +77,9 @@ def test_all_of_it_or_nothing(there, here, capsys):
     store.rows_file.write_text(text.replace(value, "0.5"))
     edit(store, lambda sidecar: next(iter(sidecar["batches"].values())).pop("digest"))
     before = store.rows_file.read_bytes()
-    with pytest.raises(ValueError, match=rf"demo/take: {store.read().loc[0, 'key']} has other results here \(test_mse 0.5\)"):
+    with pytest.raises(
+        ValueError, match=rf"demo/take: {store.read().loc[0, 'key']} has other results here \(test_mse 0.5\)"
+    ):
         take(there, here)
     assert main([str(there.rows_file.parents[1]), "--folder", str(here.rows_file.parents[1])]) == 2
     assert "Nothing was taken." in capsys.readouterr().err
@@ -72,10 +90,18 @@ def test_all_of_it_or_nothing(there, here, capsys):
 @pytest.mark.parametrize("column", ["test_mse", "seed", "model", "weights"])
 def test_a_changed_row_is_noticed(there, here, column):
     rows = there.read()
-    changed = {"test_mse": rows.loc[1, "test_mse"] * (1 + 1e-15), "seed": 8, "model": "NAU", "weights": rows.loc[0, "weights"]}
+    changed = {
+        "test_mse": rows.loc[1, "test_mse"] * (1 + 1e-15),
+        "seed": 8,
+        "model": "NAU",
+        "weights": rows.loc[0, "weights"],
+    }
     rows.loc[1, column] = changed[column]
     there.rows_file.write_text(rows.to_csv(index=False))
-    with pytest.raises(ValueError, match=f"demo/take: the rows of batch {rows.loc[1, 'batch']} are not those that were recorded"):
+    with pytest.raises(
+        ValueError,
+        match=f"demo/take: the rows of batch {rows.loc[1, 'batch']} are not those that were recorded",
+    ):
         take(there, here)
     assert not here.rows_file.exists()
 
@@ -85,12 +111,16 @@ def test_a_row_with_the_key_of_another_run_is_noticed(there, here):
     rows.loc[0, "key"] = "0123456789ab-0"
     there.rows_file.write_text(rows.to_csv(index=False))
     edit(there, lambda sidecar: [batch.pop("digest") for batch in sidecar["batches"].values()])
-    with pytest.raises(ValueError, match="demo/take: the row 0123456789ab-0 cannot be taken: its configuration is not stored"):
+    with pytest.raises(
+        ValueError, match="demo/take: the row 0123456789ab-0 cannot be taken: its configuration is not stored"
+    ):
         take(there, here)
 
 
 def test_code_that_was_named_otherwise_is_worked_out_from_its_commit(there, here, tmp_path):
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=code.PACKAGE, capture_output=True, text=True, check=True).stdout.strip()
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=code.PACKAGE, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
     def as_before(sidecar):
         for batch in sidecar["batches"].values():
@@ -124,7 +154,9 @@ def test_older_rows_give_way_where_that_is_asked_for(there, here):
     edit(store, outdated)
     with pytest.raises(ValueError, match="has other results here"):
         take(there, here)
-    assert take(there, here, replace_older=True) == ["demo/take: 2 new rows, 0 known, 1 in place of older ones; 0 older than the code"]
+    assert take(there, here, replace_older=True) == [
+        "demo/take: 2 new rows, 0 known, 1 in place of older ones; 0 older than the code"
+    ]
     found = here.read()
     assert sorted(found["seed"]) == [0, 1, 2, 5] and 0.5 not in set(found["test_mse"])
     assert code.freshness_of(found, here.sidecar()).value_counts().to_dict() == {FRESH: 3, OLDER: 1}

@@ -1,9 +1,9 @@
 """Simulated thresholds against the values re-simulated with exact indexing in the protocol of the nau-nmu paper."""
 
 import pytest
+from companion.thresholds import nearly_perfect_mse
 
 from nalm.tasks import SubsetArithmeticTask, TenParameterTask, Uniform
-from companion.thresholds import nearly_perfect_mse
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,14 @@ from companion.thresholds import nearly_perfect_mse
         (SubsetArithmeticTask(operation="mul", inputs=4), 4.80e-7),
         (SubsetArithmeticTask(operation="mul", subset_ratio=0.05), 0.0210),
         (SubsetArithmeticTask(operation="mul", overlap_ratio=1.0), 0.160),
-        (SubsetArithmeticTask(operation="mul", interpolation=Uniform(low=10.0, high=20.0), extrapolation=Uniform(low=20.0, high=40.0)), 507.2),
+        (
+            SubsetArithmeticTask(
+                operation="mul",
+                interpolation=Uniform(low=10.0, high=20.0),
+                extrapolation=Uniform(low=20.0, high=40.0),
+            ),
+            507.2,
+        ),
         (SubsetArithmeticTask(operation="add"), 1.4786e-5 / 0.92),  # the authors' indexing is 8 % lower
     ],
 )

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from companion.nau_nmu import settings as nau_nmu
 
 from nalm.models import GatedStack, Layer, Stack
-from companion.nau_nmu import settings as nau_nmu
 from nalm.training import Ensemble
 
 
@@ -27,16 +27,23 @@ def test_the_mean_gate_is_observed_and_changes_no_training(name):
     plain = gated.but(model=Stack(layers=gated.model.layers))
     with_gate, without = (Ensemble([run]).train() for run in (gated, plain))
     weights = {parameter: torch.from_numpy(values[0]) for parameter, values in with_gate.weights.items()}
-    assert all(torch.equal(values, torch.from_numpy(without.weights[parameter][0])) for parameter, values in weights.items())
+    assert all(
+        torch.equal(values, torch.from_numpy(without.weights[parameter][0]))
+        for parameter, values in weights.items()
+    )
 
     x = gated.task.evaluation(seed=0)["valid"].inputs
     first, second = gated.model.build(100)
-    first.load_state_dict({name.removeprefix("0."): values for name, values in weights.items() if name.startswith("0.")})
+    first.load_state_dict(
+        {name.removeprefix("0."): values for name, values in weights.items() if name.startswith("0.")}
+    )
     expected = torch.sigmoid(first(x) @ weights["1.gate_weight"].T).mean().item()
     assert gated.model.observed(weights, x) == {"gate": pytest.approx(expected, rel=1e-5)}
     assert 0 < expected < 1
 
 
 def test_a_unit_without_a_gate_is_refused():
-    with pytest.raises(ValueError, match="The last unit is NMU, which has no gate that depends on the input; allowed: .*NALU"):
+    with pytest.raises(
+        ValueError, match="The last unit is NMU, which has no gate that depends on the input; allowed: .*NALU"
+    ):
         GatedStack.of("NALU", 2, "NMU", 1)

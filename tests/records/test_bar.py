@@ -9,7 +9,15 @@ from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Ensemble, Recipe, Run
 
 RECIPE = Recipe(iterations=40, optimiser=Adam(lr=1e-2), log_interval=20)
-RUNS = [Run(task=SingleModuleTask.on("U[1,2)", operation="mul"), model=Stack.of("NMU", 1), recipe=RECIPE, seed=seed) for seed in range(2)]
+RUNS = [
+    Run(
+        task=SingleModuleTask.on("U[1,2)", operation="mul"),
+        model=Stack.of("NMU", 1),
+        recipe=RECIPE,
+        seed=seed,
+    )
+    for seed in range(2)
+]
 
 
 def test_it_says_so_and_stops_saying_so(capfd):
@@ -56,7 +64,11 @@ def told(monkeypatch):
 
 
 def trained(ensembles, folder, told):
-    return list(workers.train_ensembles(ensembles, "cpu", folder, told.append, compiling=lambda number: told.append(f"{number} compiled")))
+    return list(
+        workers.train_ensembles(
+            ensembles, "cpu", folder, told.append, compiling=lambda number: told.append(f"{number} compiled")
+        )
+    )
 
 
 def test_an_ensemble_is_compiled_until_its_first_updates_are_through(tmp_path, told):

@@ -10,9 +10,16 @@ from nalm.models import DigitSequence, Layer, Stack
 from nalm.records import PUBLISHED, Store, code, experiments, freshness, run_all
 from nalm.records.definitions import Definitions
 from nalm.records.row import row_of
-from nalm.training.trainers import trainer_of
-from nalm.tasks import DigitSequenceTask, SimpleArithmeticTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask, Uniform
+from nalm.tasks import (
+    DigitSequenceTask,
+    SimpleArithmeticTask,
+    SingleModuleTask,
+    SubsetArithmeticTask,
+    TenParameterTask,
+    Uniform,
+)
 from nalm.training import SGD, Adam, Discretisation, Recipe, RMSProp, Run
+from nalm.training.trainers import trainer_of
 from nalm.units import UNITS
 
 EXPERIMENT = "demo/code"
@@ -22,7 +29,9 @@ FRESH, OLDER = "fresh", "older than the code it depends on"
 def run(unit="NMU", task=None, model=None, **recipe):
     recipe = Recipe(**({"iterations": 4, "optimiser": Adam(lr=1e-2), "log_interval": 2} | recipe))
     task = task or SingleModuleTask.on("U[1,2)", operation="mul")
-    return Run(task=task, model=model or Stack.of(unit, task.out_features), recipe=recipe, seed=0, threshold=1e-5)
+    return Run(
+        task=task, model=model or Stack.of(unit, task.out_features), recipe=recipe, seed=0, threshold=1e-5
+    )
 
 
 @pytest.fixture
@@ -55,7 +64,11 @@ def test_docstrings_comments_and_layout_are_no_code(tmp_path, edit):
     before = code.LOADED["nalm.units.nau"]
     edit("nalm.units.nau", '"""', '"""Other words. ')
     edit("nalm.units.nau", "class NMU", "# a comment\n\n\nclass NMU")
-    edit("nalm.training.log", "self.selection = selection", "self.selection = (\n            selection\n        )")
+    edit(
+        "nalm.training.log",
+        "self.selection = selection",
+        "self.selection = (\n            selection\n        )",
+    )
     assert code.LOADED["nalm.units.nau"] != before
     assert freshness(EXPERIMENT, tmp_path) == FRESH
 
@@ -65,18 +78,48 @@ def test_docstrings_comments_and_layout_are_no_code(tmp_path, edit):
     [
         ("nalm.training.update", "self.recipe = ", "self.recipe = 0 or ", OLDER),
         ("nalm.training.update", "total + penalty", "total - penalty", OLDER),
-        ("nalm.tasks.single_module", "def in_features(self) -> int:\n        return ", "def in_features(self) -> int:\n        return 0 + ", OLDER),
-        ("nalm.tasks.arithmetic", "VALIDATION_SEED = ", "VALIDATION_SEED = 1 + ", OLDER),  # a constant of what the task imports
-        ("nalm.units.functional", "def product(factors: Tensor", "def product(factors: Tensor, other: int = 1", OLDER),
-        ("nalm.units.functional", "return torch.tanh(weight_tanh)", "return -torch.tanh(weight_tanh)", FRESH),  # of another unit
-        ("nalm.units.nau", "distance_to_binary(self.weight)", "-distance_to_binary(self.weight)", FRESH),  # these runs have no penalty
+        (
+            "nalm.tasks.single_module",
+            "def in_features(self) -> int:\n        return ",
+            "def in_features(self) -> int:\n        return 0 + ",
+            OLDER,
+        ),
+        (
+            "nalm.tasks.arithmetic",
+            "VALIDATION_SEED = ",
+            "VALIDATION_SEED = 1 + ",
+            OLDER,
+        ),  # a constant of what the task imports
+        (
+            "nalm.units.functional",
+            "def product(factors: Tensor",
+            "def product(factors: Tensor, other: int = 1",
+            OLDER,
+        ),
+        (
+            "nalm.units.functional",
+            "return torch.tanh(weight_tanh)",
+            "return -torch.tanh(weight_tanh)",
+            FRESH,
+        ),  # of another unit
+        (
+            "nalm.units.nau",
+            "distance_to_binary(self.weight)",
+            "-distance_to_binary(self.weight)",
+            FRESH,
+        ),  # these runs have no penalty
         ("nalm.records.row", "errors < np", "errors <= np", OLDER),  # first_solved
         ("nalm.tasks.operations", "operator.mul", "operator.add", OLDER),
         ("nalm.tasks.operations", "a**0.5", "a**0.25", FRESH),  # another entry of the same dict
         ("nalm.training.losses", "target).square()", "target).abs()", OLDER),
         ("nalm.training.losses", "((target - output) / target)", "((target - output) / output)", FRESH),
         ("nalm.training.optimisers", "t = (step + 1)", "t = (step + 2)", OLDER),
-        ("nalm.training.optimisers", "(square.sqrt() + self.eps), square", "(square.sqrt() - self.eps), square", FRESH),  # RMSProp
+        (
+            "nalm.training.optimisers",
+            "(square.sqrt() + self.eps), square",
+            "(square.sqrt() - self.eps), square",
+            FRESH,
+        ),  # RMSProp
         ("nalm.tasks.simple_arithmetic", "return ", "return 0 or ", FRESH),
         ("nalm.units.npu", "return ", "return 0 or ", FRESH),
         ("nalm.models.digit_sequence", "return ", "return 0 or ", FRESH),
@@ -98,7 +141,11 @@ def test_rows_depend_on_their_own_code_only(tmp_path, edit, module, old, new, ex
 def test_the_minor_version_of_pytorch_is_part_of_fresh(tmp_path, monkeypatch, name):
     record(tmp_path, "NMU")
     major, minor, *_ = code.torch.__version__.split(".")
-    monkeypatch.setattr(code.torch, "__version__", f"{major}.{minor}.77" if name == "the same" else f"{major}.{int(minor) + 1}.0")
+    monkeypatch.setattr(
+        code.torch,
+        "__version__",
+        f"{major}.{minor}.77" if name == "the same" else f"{major}.{int(minor) + 1}.0",
+    )
     assert freshness(EXPERIMENT, tmp_path) == (FRESH if name == "the same" else OLDER)
 
 
@@ -115,17 +162,27 @@ def test_what_is_not_known_is_not_fresh(tmp_path, monkeypatch):
 
 
 def test_files_that_change_while_a_run_trains_leave_its_code_unknown(tmp_path, monkeypatch):
-    edited = dict(code.LOADED) | {"nalm.units.nau": code.LOADED["nalm.units.nau"].replace("identity_product(x, weight", "identity_product(weight, x")}
+    edited = dict(code.LOADED) | {
+        "nalm.units.nau": code.LOADED["nalm.units.nau"].replace(
+            "identity_product(x, weight", "identity_product(weight, x"
+        )
+    }
     monkeypatch.setattr(code, "_sources", lambda: edited)
     record(tmp_path, "NMU", "NRU")
     batches = Store(tmp_path, EXPERIMENT).sidecar()["batches"].values()
-    assert sorted((batch["code"] is None for batch in batches)) == [False, True]
+    assert sorted(batch["code"] is None for batch in batches) == [False, True]
 
 
-SUBSET = SubsetArithmeticTask(operation="mul", interpolation=Uniform(low=1.0, high=2.0), extrapolation=Uniform(low=2.0, high=6.0))
+SUBSET = SubsetArithmeticTask(
+    operation="mul", interpolation=Uniform(low=1.0, high=2.0), extrapolation=Uniform(low=2.0, high=6.0)
+)
 RUNS = {unit: run(unit) for unit in UNITS} | {
     "subset": run(task=SUBSET, optimiser=SGD(lr=1e-3)),
-    "ten parameters": run(task=TenParameterTask(), penalties=(Discretisation(weight=1.0, start=0, end=2),), clip_gradient_norm=1.0),
+    "ten parameters": run(
+        task=TenParameterTask(),
+        penalties=(Discretisation(weight=1.0, start=0, end=2),),
+        clip_gradient_norm=1.0,
+    ),
     "simple arithmetic": run(task=SimpleArithmeticTask(), optimiser=RMSProp(lr=1e-3)),
     "digits": run(
         task=DigitSequenceTask(operation="product", source="sklearn", test_lengths=(1,)),
@@ -141,7 +198,9 @@ def test_all_code_that_is_executed_is_known(name):
 
     def notice(frame, event, argument):
         if event == "call":
-            executed.add((frame.f_globals.get("__name__", ""), frame.f_code.co_qualname.partition(".<locals>")[0]))
+            executed.add(
+                (frame.f_globals.get("__name__", ""), frame.f_code.co_qualname.partition(".<locals>")[0])
+            )
 
     rebuilt, trainer = Run.from_json(asked.canonical()), trainer_of(asked)
     sys.setprofile(notice)
@@ -150,10 +209,21 @@ def test_all_code_that_is_executed_is_known(name):
     finally:
         sys.setprofile(None)
     # What makes dataclasses has no place in a file, and a function without a name is part of what it stands in.
-    ours = {(module, place) for module, place in executed if module in code.LOADED and "<" not in place and place != "__create_fn__"}
-    assert {("nalm.training.update", "Update._loss"), ("nalm.records.row", "row_of"), ("nalm.training.ensemble", "Ensemble._advance")} <= ours
+    ours = {
+        (module, place)
+        for module, place in executed
+        if module in code.LOADED and "<" not in place and place != "__create_fn__"
+    }
+    assert {
+        ("nalm.training.update", "Update._loss"),
+        ("nalm.records.row", "row_of"),
+        ("nalm.training.ensemble", "Ensemble._advance"),
+    } <= ours
     definitions, (entered, words) = Definitions(code.LOADED, code.NO_NUMBER), code.entrances(asked)
-    known = {(place.module, place.name) for place in definitions.used([definitions.place_of(*one) for one in entered], words)}
+    known = {
+        (place.module, place.name)
+        for place in definitions.used([definitions.place_of(*one) for one in entered], words)
+    }
     assert ours - known == set()
 
 
@@ -161,7 +231,20 @@ def test_no_published_row_is_older_than_its_code():
     assert {name: freshness(name) for name in experiments(PUBLISHED) if freshness(name) == OLDER} == {}
 
 
-RUNS_IN_SHORT = {name: RUNS[name] for name in ("NMU", "NAU", "GatedNAUNMU", "RealNPU", "NALU", "subset", "ten parameters", "simple arithmetic", "digits")}
+RUNS_IN_SHORT = {
+    name: RUNS[name]
+    for name in (
+        "NMU",
+        "NAU",
+        "GatedNAUNMU",
+        "RealNPU",
+        "NALU",
+        "subset",
+        "ten parameters",
+        "simple arithmetic",
+        "digits",
+    )
+}
 
 
 def older(edits):
@@ -180,19 +263,73 @@ WITH_NMU = {"NMU", "GatedNAUNMU", "subset", "ten parameters", "simple arithmetic
 @pytest.mark.parametrize(
     ("edits", "expected"),
     [
-        ({"nalm.training.streams": ('["philox", "uniforms", "COMMON_SEED"]', '["COMMON_SEED", "philox", "uniforms"]')}, set()),
-        ({"nalm.training.checkpoint": ("buffer = io.BytesIO()\n        torch.save(content, buffer)", "b = io.BytesIO()\n        torch.save(content, b)")}, set()),
-        ({"nalm.training.losses": ('LOSSES = {"mse"', 'def cube(output, target):\n    return (output - target) ** 3\n\n\nLOSSES = {"cube": cube, "mse"')}, set()),
+        (
+            {
+                "nalm.training.streams": (
+                    '["philox", "uniforms", "COMMON_SEED"]',
+                    '["COMMON_SEED", "philox", "uniforms"]',
+                )
+            },
+            set(),
+        ),
+        (
+            {
+                "nalm.training.checkpoint": (
+                    "buffer = io.BytesIO()\n        torch.save(content, buffer)",
+                    "b = io.BytesIO()\n        torch.save(content, b)",
+                )
+            },
+            set(),
+        ),
+        (
+            {
+                "nalm.training.losses": (
+                    'LOSSES = {"mse"',
+                    'def cube(output, target):\n    return (output - target) ** 3\n\n\nLOSSES = {"cube": cube, "mse"',
+                )
+            },
+            set(),
+        ),
         ({"nalm.units": ("        NMU,\n", "        NMU,\n        Unit,\n")}, set()),
-        ({"nalm.training.optimisers": ("class LBFGS(Value)", "class Rprop(Value):\n    lr: float\n\n\nclass LBFGS(Value)")}, set()),
+        (
+            {
+                "nalm.training.optimisers": (
+                    "class LBFGS(Value)",
+                    "class Rprop(Value):\n    lr: float\n\n\nclass LBFGS(Value)",
+                )
+            },
+            set(),
+        ),
         ({"nalm.tasks": ("AnyTask = ", "AnyTask = Task | ")}, set()),
         ({"nalm.tasks.operations": ('    "add"', '    "modulo": operator.mod,\n    "add"')}, set()),
         ({"nalm.units.init": ('    "nac": nac_', '    "zeros": nn.init.zeros_,\n    "nac": nac_')}, set()),
-        ({"nalm.units.unit": ("    def extra_repr", "    def round_(self):\n        pass\n\n    def extra_repr")}, set()),
+        (
+            {
+                "nalm.units.unit": (
+                    "    def extra_repr",
+                    "    def round_(self):\n        pass\n\n    def extra_repr",
+                )
+            },
+            set(),
+        ),
         ({"nalm.values": ("did you mean", "is it")}, set()),
-        ({"nalm.units.nau": ("return identity_product(x, weight, self", "return -identity_product(x, weight, self")}, WITH_NMU),
-        ({"nalm.units.nau": ("    identity_product,\n", "    product as identity_product,\n")}, WITH_NMU),  # an import is redirected
-        ({"nalm.units.functional": ("UNROLLED_FACTORS = 16", "UNROLLED_FACTORS = 8")}, WITH_NMU),  # a constant of a module
+        (
+            {
+                "nalm.units.nau": (
+                    "return identity_product(x, weight, self",
+                    "return -identity_product(x, weight, self",
+                )
+            },
+            WITH_NMU,
+        ),
+        (
+            {"nalm.units.nau": ("    identity_product,\n", "    product as identity_product,\n")},
+            WITH_NMU,
+        ),  # an import is redirected
+        (
+            {"nalm.units.functional": ("UNROLLED_FACTORS = 16", "UNROLLED_FACTORS = 8")},
+            WITH_NMU,
+        ),  # a constant of a module
         ({"nalm.training.streams": ("_ROUNDS = 7", "_ROUNDS = 8")}, set(RUNS_IN_SHORT)),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, dict) else "",
@@ -202,8 +339,16 @@ def test_which_rows_an_edit_makes_older(edits, expected):
 
 
 def test_where_a_module_is_and_how_it_is_sorted_is_no_code():
-    moved = {name: text.replace("nalm.units.functional", "nalm.units.formulas").replace("nalm.training.streams", "nalm.streams") for name, text in code.LOADED.items()}
-    moved["nalm.units.formulas"], moved["nalm.streams"] = moved.pop("nalm.units.functional"), moved.pop("nalm.training.streams")
+    moved = {
+        name: text.replace("nalm.units.functional", "nalm.units.formulas").replace(
+            "nalm.training.streams", "nalm.streams"
+        )
+        for name, text in code.LOADED.items()
+    }
+    moved["nalm.units.formulas"], moved["nalm.streams"] = (
+        moved.pop("nalm.units.functional"),
+        moved.pop("nalm.training.streams"),
+    )
     tree = ast.parse(moved.pop("nalm.units.nau"))
     first = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     body = [*first, *reversed([node for node in tree.body if node not in first])]

@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
+from companion.nau_nmu.digit_runs import digit_arms, digit_task
 
 from nalm.models import Stack
-from companion.nau_nmu.digit_runs import digit_arms, digit_task
 from nalm.records import Store, memoised, run_all, workers
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run, compiler, worth
@@ -18,7 +18,10 @@ BROKEN = "torch 9.9 does not compile here (OSError: the disk is full)"
 def runs(iterations=20):
     recipe = Recipe(iterations=iterations, optimiser=Adam(lr=1e-2), log_interval=iterations)
     task = SingleModuleTask.on("U[1,2)", operation="mul")
-    return [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=seed, threshold=1e-5) for seed in range(2)]
+    return [
+        Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=seed, threshold=1e-5)
+        for seed in range(2)
+    ]
 
 
 def recorded(folder, asked, progress=False, **how):
@@ -68,17 +71,25 @@ def test_own_workers_are_told(tmp_path, monkeypatch, short_is_long):
     assert recorded(tmp_path, [*runs(20), *runs(21)], compiled=False) is False
 
 
-def test_where_nothing_can_be_compiled_long_runs_are_trained_all_the_same(tmp_path, monkeypatch, broken, short_is_long):
+def test_where_nothing_can_be_compiled_long_runs_are_trained_all_the_same(
+    tmp_path, monkeypatch, broken, short_is_long
+):
     for module in (memoised, workers):
         monkeypatch.setattr(module, "cores", lambda: 1)
-    with pytest.warns(UserWarning, match="^Trainings are not compiled, which makes long ones slower: torch 9.9 does not compile here") as caught:
+    with pytest.warns(
+        UserWarning,
+        match="^Trainings are not compiled, which makes long ones slower: torch 9.9 does not compile here",
+    ) as caught:
         assert recorded(tmp_path, runs(20)) is False
         assert recorded(tmp_path, runs(21)) is False
     assert len([w for w in caught if "not compiled" in str(w.message)]) == 1
 
 
 def test_where_nothing_can_be_compiled_it_is_refused_in_a_sentence(tmp_path, broken):
-    with pytest.raises(RuntimeError, match=r"^compiled=True, but torch 9.9 does not compile here \(OSError: the disk is full\)\.$"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"^compiled=True, but torch 9.9 does not compile here \(OSError: the disk is full\)\.$",
+    ):
         recorded(tmp_path, runs(), compiled=True)
     assert len(Store(tmp_path, EXPERIMENT).read()) == 0
 
@@ -86,5 +97,7 @@ def test_where_nothing_can_be_compiled_it_is_refused_in_a_sentence(tmp_path, bro
 def test_sequences_of_digits_are_refused_in_a_sentence(tmp_path):
     arm = next(iter(digit_arms("sum", 10, 10).values()))
     asked = [Run(task=digit_task("sum", "sklearn", longest=10), model=arm.model, recipe=arm.recipe, seed=0)]
-    with pytest.raises(ValueError, match=r"^Sequences of digits are not trained compiled; leave compiled at None\.$"):
+    with pytest.raises(
+        ValueError, match=r"^Sequences of digits are not trained compiled; leave compiled at None\.$"
+    ):
         run_all(asked, EXPERIMENT, results=str(tmp_path), progress=False, compiled=True)

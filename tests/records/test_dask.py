@@ -15,10 +15,10 @@ import nbformat
 import papermill
 import pytest
 import warm
+from companion.parameters import check
 from distributed import Client
 
 from nalm.models import Stack
-from companion.parameters import check
 from nalm.records import Store, cluster, memoised, run_all, workers
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run
@@ -30,12 +30,20 @@ DASK = str(Path(sys.executable).with_name("dask"))
 
 def runs(ensembles, iterations=60):
     task = SingleModuleTask.on("U[1,2)", operation="mul")
-    recipes = [Recipe(iterations=iterations + i, optimiser=Adam(lr=1e-2), log_interval=20) for i in range(ensembles)]
-    return [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=s, threshold=1e-5) for recipe in recipes for s in range(2)]
+    recipes = [
+        Recipe(iterations=iterations + i, optimiser=Adam(lr=1e-2), log_interval=20) for i in range(ensembles)
+    ]
+    return [
+        Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=s, threshold=1e-5)
+        for recipe in recipes
+        for s in range(2)
+    ]
 
 
 def ask(folder, asked, scheduler=""):
-    return run_all(asked, EXPERIMENT, results=str(folder), scheduler=scheduler).drop(columns=["seconds", "batch"])
+    return run_all(asked, EXPERIMENT, results=str(folder), scheduler=scheduler).drop(
+        columns=["seconds", "batch"]
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +67,9 @@ def kill(process):
 
 def start(folder, *command):
     with open(folder / "said.txt", "a") as said:
-        return subprocess.Popen([DASK, *command], stdout=said, stderr=said, cwd=folder, start_new_session=True)
+        return subprocess.Popen(
+            [DASK, *command], stdout=said, stderr=said, cwd=folder, start_new_session=True
+        )
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +77,19 @@ def dask(tmp_path_factory):
     """A scheduler and two workers."""
     folder = tmp_path_factory.mktemp("dask")
     file = folder / "scheduler.json"
-    processes = [start(folder, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))]
+    processes = [
+        start(
+            folder,
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(file),
+        )
+    ]
     try:
         wait_until(file.exists)
         address = json.loads(file.read_text())["address"]
@@ -82,11 +104,17 @@ def dask(tmp_path_factory):
 def test_all_rows_arrive_once_and_progress_is_shown(dask, tmp_path, capfd):
     rows = ask(tmp_path / "cluster", runs(5), dask.address)
     shown = capfd.readouterr().err
-    assert all(f"{number} of 10 runs" in shown for number in (0, 2, 4, 6, 8, 10)) and "100%" in shown and "run-iterations/s" in shown
+    assert (
+        all(f"{number} of 10 runs" in shown for number in (0, 2, 4, 6, 8, 10))
+        and "100%" in shown
+        and "run-iterations/s" in shown
+    )
     assert rows.equals(ask(tmp_path / "here", runs(5)))
     store = Store(tmp_path / "cluster", EXPERIMENT)
     assert store.read()["key"].is_unique and len(store.read()) == 10
-    assert len(store.sidecar()["batches"]) == 5 and all(batch["threads"] == 1 for batch in store.sidecar()["batches"].values())
+    assert len(store.sidecar()["batches"]) == 5 and all(
+        batch["threads"] == 1 for batch in store.sidecar()["batches"].values()
+    )
 
 
 def test_workers_tell_how_far_they_are(dask, tmp_path):
@@ -98,7 +126,10 @@ def test_workers_tell_how_far_they_are(dask, tmp_path):
 
 def test_a_chapter_is_rerun_on_the_workers(dask, tmp_path):
     chapter = BOOK / "npu" / "simple-arithmetic.ipynb"
-    parameters = nbformat.read(chapter, as_version=4).metadata.nalm.tiny | {"results": str(tmp_path / "store"), "scheduler": dask.address}
+    parameters = nbformat.read(chapter, as_version=4).metadata.nalm.tiny | {
+        "results": str(tmp_path / "store"),
+        "scheduler": dask.address,
+    }
     with Client(dask.address, set_as_default=False) as client:
 
         def trained():
@@ -106,16 +137,28 @@ def test_a_chapter_is_rerun_on_the_workers(dask, tmp_path):
 
         before = trained()
         kernel = "warm" if warm.ADDRESS.exists() else "python3"
-        papermill.execute_notebook(chapter, tmp_path / "rerun.ipynb", parameters, kernel_name=kernel, cwd=tmp_path, progress_bar=False)
+        papermill.execute_notebook(
+            chapter,
+            tmp_path / "rerun.ipynb",
+            parameters,
+            kernel_name=kernel,
+            cwd=tmp_path,
+            progress_bar=False,
+        )
         batches = Store(tmp_path / "store", "npu/simple-arithmetic").sidecar()["batches"]
-        assert len(batches) >= 1 and trained() >= before + 2 * len(batches)  # each is at least begun and ended
+        assert len(batches) >= 1 and trained() >= before + 2 * len(
+            batches
+        )  # each is at least begun and ended
 
 
 def test_nobody_trains_what_nobody_waits_for(dask, tmp_path):
     with Client(dask.address, set_as_default=False) as client:
 
         def busy():
-            return sum(len(keys) for keys in client.run(lambda dask_worker: list(dask_worker.state.executing)).values())
+            return sum(
+                len(keys)
+                for keys in client.run(lambda dask_worker: list(dask_worker.state.executing)).values()
+            )
 
         with cluster.dask_team(dask.address) as (team, _):
             team.executor.submit(workers._train_elsewhere, 0, runs(1, 9999), "cpu", tmp_path, team.tell)
@@ -126,7 +169,16 @@ def test_nobody_trains_what_nobody_waits_for(dask, tmp_path):
 def test_an_error_of_a_worker_arrives_here(dask, tmp_path):
     with pytest.raises(ValueError, match="Device 'cuda:99' is not there"):
         run_all(runs(1), EXPERIMENT, results=str(tmp_path), device="cuda:99", scheduler=dask.address)
-    assert check({"__annotations__": {"scheduler": str, "device": str}, "scheduler": dask.address, "device": "cuda:99"}).scheduler == dask.address
+    assert (
+        check(
+            {
+                "__annotations__": {"scheduler": str, "device": str},
+                "scheduler": dask.address,
+                "device": "cuda:99",
+            }
+        ).scheduler
+        == dask.address
+    )
 
 
 def test_a_killed_worker_loses_nothing(dask, tmp_path):
@@ -138,7 +190,9 @@ def test_a_killed_worker_loses_nothing(dask, tmp_path):
     killer.start()
     rows = ask(tmp_path, runs(5, 400), dask.address)
     killer.join()
-    assert dask.workers[0].returncode == -signal.SIGKILL and rows["key"].tolist() == [run.key for run in runs(5, 400)]
+    assert dask.workers[0].returncode == -signal.SIGKILL and rows["key"].tolist() == [
+        run.key for run in runs(5, 400)
+    ]
     assert len(Store(tmp_path, EXPERIMENT).read()) == 10
 
 
@@ -168,7 +222,10 @@ def refused(address, sentence):
     assert "\n" not in str(caught.value) and "scheduler=" in str(caught.value)
 
 
-@pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:8786", "tcp://host", "http://host:8786", "tcp://host:port", "tcp://a b:1"])
+@pytest.mark.parametrize(
+    "address",
+    ["nowhere", "127.0.0.1:8786", "tcp://host", "http://host:8786", "tcp://host:port", "tcp://a b:1"],
+)
 def test_what_is_no_address_is_refused(address):
     refused(address, "is not the address of a Dask scheduler; it looks like 'tcp://host:8786'")
 

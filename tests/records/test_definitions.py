@@ -84,18 +84,34 @@ def code(root, *edits, rename=None):
         ([("a.parts", "_helper", "_named_otherwise")], ""),
         ([("a.units", "LIMIT = 3", "LIMIT = 1 + 2")], "Unit"),
         ([("a.units", "math.inf", "0")], ""),  # of a method that nobody calls
-        ([("a.units", "import math", "import cmath as math")], "Unit"),  # a foreign name that means something else
+        (
+            [("a.units", "import math", "import cmath as math")],
+            "Unit",
+        ),  # a foreign name that means something else
         ([("a.units", "from a.parts import scale", "from a.parts import _helper as scale")], "Unit"),
         ([("a.units", "x + 1", "x - 1")], "Other"),
         ([("a.parts", "FACTOR = 2", "FACTOR = 3")], "Unit"),
         ([("a.parts", "even(x, 4)", "odd(x, 4)")], "Unit"),
         ([("a.parts", "return even(x, n - 1)", "return even(x, n - 2)")], "Unit"),  # inside a circle
-        ([("a.parts", "even(x, 4)", "x + 1"), ("a.units", "x + 1", "even(x, 4)"), ("a.units", "import math", "import math\nfrom a.parts import even")], "Unit Other"),
+        (
+            [
+                ("a.parts", "even(x, 4)", "x + 1"),
+                ("a.units", "x + 1", "even(x, 4)"),
+                ("a.units", "import math", "import math\nfrom a.parts import even"),
+            ],
+            "Unit Other",
+        ),
         ([("a.forms", "x / 2", "x / 4")], "Unit"),
         ([("a.forms", "last}", "last, 'half of it': None}")], ""),
         ([("a.forms", "third as last", "fourth as last")], ""),
-        ([("a.forms", "KINDS = ", "print()\nKINDS = ")], "Unit"),  # something is done when the module is loaded
-        ([("a.units", "return _helper(x)", "_helper = len\n        return _helper(x)")], "Other"),  # a local name of the same name
+        (
+            [("a.forms", "KINDS = ", "print()\nKINDS = ")],
+            "Unit",
+        ),  # something is done when the module is loaded
+        (
+            [("a.units", "return _helper(x)", "_helper = len\n        return _helper(x)")],
+            "Other",
+        ),  # a local name of the same name
     ],
 )
 def test_what_is_changed(edits, changed):
@@ -105,7 +121,10 @@ def test_what_is_changed(edits, changed):
 def test_moved_modules_and_swapped_helpers():
     for root in FORWARD:
         assert code(root, rename=("a.parts", "a.elsewhere.pieces")) == code(root)
-    swapped = [("a.parts", "return even(x, 4)", "return x + 1"), ("a.units", "return x + 1", "return even(x, 4)")]
+    swapped = [
+        ("a.parts", "return even(x, 4)", "return x + 1"),
+        ("a.units", "return x + 1", "return even(x, 4)"),
+    ]
     with_import = ("a.units", "import math", "import math\nfrom a.parts import even")
     assert code(FORWARD[0], *swapped, with_import) != code(FORWARD[0], with_import)
     assert code(FORWARD[1], *swapped, with_import) != code(FORWARD[1], with_import)
@@ -116,11 +135,16 @@ def test_an_entry_counts_where_its_key_is_asked_for():
     definitions = [Definitions({**SOURCES, "a.units": SOURCES["a.units"].replace(*choosing[0][1:]), "a.forms": text}) for text in (
         SOURCES["a.forms"], SOURCES["a.forms"].replace("x / 2", "x / 4")
     )]  # fmt: skip
-    assert [len({d.hash([FORWARD[0]], words) for d in definitions}) for words in ((), ("half",), ("third",))] == [1, 2, 1]
+    assert [
+        len({d.hash([FORWARD[0]], words) for d in definitions}) for words in ((), ("half",), ("third",))
+    ] == [1, 2, 1]
 
 
 def test_what_is_silent_is_not_followed():
-    silent = [Definitions(SOURCES, ["a.parts"]), Definitions({**SOURCES, "a.parts": SOURCES["a.parts"].replace("= 2", "= 3")}, ["a.parts"])]
+    silent = [
+        Definitions(SOURCES, ["a.parts"]),
+        Definitions({**SOURCES, "a.parts": SOURCES["a.parts"].replace("= 2", "= 3")}, ["a.parts"]),
+    ]
     assert len({d.hash([FORWARD[0]]) for d in silent}) == 1
     assert Place("a.parts", "even") not in silent[0].used([FORWARD[0]])
 

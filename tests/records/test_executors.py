@@ -19,15 +19,23 @@ from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Ensemble, Recipe, Run
 
 EXPERIMENT = "demo/executors"
-PROCESSES = multiprocessing.get_context("forkserver")  # whose processes need not import torch each by themselves
+PROCESSES = multiprocessing.get_context(
+    "forkserver"
+)  # whose processes need not import torch each by themselves
 PROCESSES.set_forkserver_preload(["nalm.records"])
 
 
 def runs(ensembles=3, seeds=2, iterations=60, unit="NMU"):
     """Runs of that many structures."""
     task = SingleModuleTask.on("U[1,2)", operation="mul")
-    recipes = [Recipe(iterations=iterations + i, optimiser=Adam(lr=1e-2), log_interval=20) for i in range(ensembles)]
-    return [Run(task=task, model=Stack.of(unit, 1), recipe=recipe, seed=s, threshold=1e-5) for recipe in recipes for s in range(seeds)]
+    recipes = [
+        Recipe(iterations=iterations + i, optimiser=Adam(lr=1e-2), log_interval=20) for i in range(ensembles)
+    ]
+    return [
+        Run(task=task, model=Stack.of(unit, 1), recipe=recipe, seed=s, threshold=1e-5)
+        for recipe in recipes
+        for s in range(seeds)
+    ]
 
 
 def ask(folder, asked, **how):
@@ -103,7 +111,10 @@ class AtOnce(Executor):
 
 @pytest.mark.parametrize("where", ["here", "threads", "at once"])
 def test_failing_ensembles_do_not_keep_others_from_being_recorded(tmp_path, failing, where):
-    with ThreadPoolExecutor(1) as threads, pytest.raises(ArithmeticError, match="This ensemble of 60 iterations fails"):
+    with (
+        ThreadPoolExecutor(1) as threads,
+        pytest.raises(ArithmeticError, match="This ensemble of 60 iterations fails"),
+    ):
         ask(tmp_path, runs(4), executor={"here": None, "threads": threads, "at once": AtOnce()}[where])
     assert Store(tmp_path, EXPERIMENT).read()["iterations"].tolist() == [62, 62, 63, 63]
 
@@ -135,7 +146,9 @@ def test_an_interruption_is_no_failure(tmp_path, monkeypatch):
     assert len(trained) == 1
 
 
-OTHER = code.LOADED["nalm.units.nau"].replace("return identity_product(x, weight", "return identity_product(weight, x")
+OTHER = code.LOADED["nalm.units.nau"].replace(
+    "return identity_product(x, weight", "return identity_product(weight, x"
+)
 """The source of the NMU, changed."""
 
 
@@ -154,7 +167,10 @@ def worker(begin):
 
 def test_a_worker_with_other_code_is_refused(tmp_path):
     asked = runs(2) + runs(1, unit="NRU")
-    with worker(other_code) as executor, pytest.raises(RuntimeError, match="worker on .* runs other code .* than this process") as caught:
+    with (
+        worker(other_code) as executor,
+        pytest.raises(RuntimeError, match="worker on .* runs other code .* than this process") as caught,
+    ):
         ask(tmp_path, asked, executor=executor)
     assert "\n" not in str(caught.value)
     store = Store(tmp_path, EXPERIMENT)
@@ -190,8 +206,12 @@ def test_a_script_without_its_guard_is_told(tmp_path):
     script.write_text(textwrap.dedent(WITHOUT_GUARD))
     asked = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True)
     said = asked.stderr.splitlines()[-1]
-    assert asked.returncode == 1 and said.startswith("RuntimeError: A training process was killed from outside")
-    assert "lacks 'if __name__ == \"__main__\":'" in said and said.endswith("once the cause is removed, the same command goes on from there.")
+    assert asked.returncode == 1 and said.startswith(
+        "RuntimeError: A training process was killed from outside"
+    )
+    assert "lacks 'if __name__ == \"__main__\":'" in said and said.endswith(
+        "once the cause is removed, the same command goes on from there."
+    )
 
 
 def test_a_lost_executor_is_said(tmp_path):
@@ -207,7 +227,13 @@ def test_an_executor_and_a_scheduler_are_refused(tmp_path):
 def test_a_sweep_that_is_given_up_stops_its_workers(tmp_path, monkeypatch):
     told, stopped = queue.SimpleQueue(), threading.Event()
     with ThreadPoolExecutor(1) as executor:
-        sweep = workers.train_ensembles([runs(1), runs(1, iterations=80)], "cpu", tmp_path, print, workers.Team(executor, stop=stopped.set))
+        sweep = workers.train_ensembles(
+            [runs(1), runs(1, iterations=80)],
+            "cpu",
+            tmp_path,
+            print,
+            workers.Team(executor, stop=stopped.set),
+        )
         assert next(sweep)[0] == runs(1) and not stopped.is_set()
         sweep.close()
     assert stopped.is_set()

@@ -18,15 +18,23 @@ from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Checkpoint, Ensemble, Recipe, Run
 
 EXPERIMENT = "demo/failures"
-PROCESSES = multiprocessing.get_context("forkserver")  # whose processes need not import torch each by themselves
+PROCESSES = multiprocessing.get_context(
+    "forkserver"
+)  # whose processes need not import torch each by themselves
 PROCESSES.set_forkserver_preload(["nalm.records"])
 FULL = Path("/dev/full")  # every write to it fails because there is no space left
 
 
 def runs(ensembles, iterations=40):
     task = SingleModuleTask.on("U[1,2)", operation="mul")
-    recipes = [Recipe(iterations=iterations + i, optimiser=Adam(lr=1e-2), log_interval=10) for i in range(ensembles)]
-    return [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=s, threshold=1e-5) for recipe in recipes for s in range(2)]
+    recipes = [
+        Recipe(iterations=iterations + i, optimiser=Adam(lr=1e-2), log_interval=10) for i in range(ensembles)
+    ]
+    return [
+        Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=s, threshold=1e-5)
+        for recipe in recipes
+        for s in range(2)
+    ]
 
 
 def ask(folder, asked):
@@ -46,7 +54,9 @@ def one_ensemble_per_structure(monkeypatch):
 def trained(monkeypatch):
     """The ensembles that were trained."""
     seen, train = [], Ensemble.train
-    monkeypatch.setattr(Ensemble, "train", lambda self, *arguments: seen.append(self) or train(self, *arguments))
+    monkeypatch.setattr(
+        Ensemble, "train", lambda self, *arguments: seen.append(self) or train(self, *arguments)
+    )
     return seen
 
 
@@ -77,8 +87,12 @@ def folder():
 
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["empty", "with rows"])
-def test_a_read_only_folder_is_noticed_before_training_and_still_read(folder, tmp_path, trained, recorded, monkeypatch):
-    monkeypatch.setattr(memoised, "PUBLISHED", folder / "published")  # root's checkout may lie where others cannot look
+def test_a_read_only_folder_is_noticed_before_training_and_still_read(
+    folder, tmp_path, trained, recorded, monkeypatch
+):
+    monkeypatch.setattr(
+        memoised, "PUBLISHED", folder / "published"
+    )  # root's checkout may lie where others cannot look
     ask(tmp_path, runs(1))  # as may its packages: what is imported late is imported now
     known = ask(folder, runs(1)) if recorded else None
     before, already = contents(folder), len(trained)
@@ -110,7 +124,9 @@ def test_a_disk_that_becomes_full_loses_nothing_recorded(tmp_path, monkeypatch, 
 
     with monkeypatch.context() as context:
         context.setattr(memoised, "train_ensembles", filling)
-        with pytest.raises(OSError, match=r"No space left on device\): what it holds is unharmed, new rows were not added") as caught:
+        with pytest.raises(
+            OSError, match=r"No space left on device\): what it holds is unharmed, new rows were not added"
+        ) as caught:
             ask(tmp_path, runs(3))
     assert "\n" not in str(caught.value) and len(store.read()) == 2 and len(trained) == 2
     assert len(ask(tmp_path, runs(3))) == 6 and store.read()["key"].is_unique and len(trained) == 4
@@ -123,7 +139,9 @@ def test_a_checkpoint_that_cannot_be_written_keeps_the_one_before(tmp_path):
     for _ in range(2):
         os.symlink(FULL, tmp_path / f".some.pt.{os.getpid()}")
         checkpoint.write({"iteration": 2})
-    assert len(said) == 1 and "some.pt cannot be written (No space left on device); training goes on" in said[0]
+    assert (
+        len(said) == 1 and "some.pt cannot be written (No space left on device); training goes on" in said[0]
+    )
     assert checkpoint.read() == {"iteration": 1} and os.listdir(tmp_path) == ["some.pt"]
     checkpoint.write({"iteration": 3})
     assert checkpoint.read() == {"iteration": 3}
@@ -137,7 +155,9 @@ def test_a_training_goes_on_without_its_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "CHECKPOINT_SECONDS", 0.0)
     (tmp_path / "demo").mkdir()
     (tmp_path / "demo" / ".checkpoints").touch()
-    with pytest.warns(UserWarning, match="cannot be written .*; training goes on, but would start anew") as said:
+    with pytest.warns(
+        UserWarning, match="cannot be written .*; training goes on, but would start anew"
+    ) as said:
         rows = ask(tmp_path, runs(1))
     assert len(said) == 1 and rows["weights"].equals(expected["weights"])
 

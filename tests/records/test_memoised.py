@@ -10,21 +10,25 @@ import numpy as np
 import pytest
 
 from nalm.models import Stack
-from nalm.records import Store, cost, memoised, run_all, workers
-from nalm.records import folders
+from nalm.records import Store, cost, folders, memoised, run_all, workers
 from nalm.records.workers import checkpoint_of
 from nalm.tasks import SingleModuleTask
 from nalm.training import SGD, Adam, Recipe, Run
 
 EXPERIMENT = "demo/memoised"
-PROCESSES = multiprocessing.get_context("forkserver")  # whose processes need not import torch each by themselves
+PROCESSES = multiprocessing.get_context(
+    "forkserver"
+)  # whose processes need not import torch each by themselves
 PROCESSES.set_forkserver_preload(["nalm.records"])
 
 
 def runs(seeds, unit="NMU", task=None, **recipe):
     recipe = Recipe(**({"iterations": 40, "optimiser": Adam(lr=1e-2), "log_interval": 10} | recipe))
     task = task or SingleModuleTask.on("U[1,2)", operation="mul")
-    return [Run(task=task, model=Stack.of(unit, 1), recipe=recipe, seed=s, threshold=1e-5, labels={"arm": unit}) for s in seeds]
+    return [
+        Run(task=task, model=Stack.of(unit, 1), recipe=recipe, seed=s, threshold=1e-5, labels={"arm": unit})
+        for s in seeds
+    ]
 
 
 @pytest.fixture
@@ -76,7 +80,9 @@ def test_a_run_of_two_experiments_is_trained_once(tmp_path, trained):
     relabelled = [run.but(labels={"arm": "again"}) for run in runs(range(3))]
     rows = run_all(relabelled, "demo/further", results=str(tmp_path), progress=False, also=[EXPERIMENT])
     assert [run.seed for run in trained] == [0, 1, 2]
-    assert rows["experiment"].tolist() == [EXPERIMENT] * 2 + ["demo/further"] and set(rows["arm"]) == {"again"}
+    assert rows["experiment"].tolist() == [EXPERIMENT] * 2 + ["demo/further"] and set(rows["arm"]) == {
+        "again"
+    }
     assert Store(tmp_path, "demo/further").read()["seed"].tolist() == [2]
     assert cost(rows, str(tmp_path)).runs == 3
 
@@ -84,7 +90,11 @@ def test_a_run_of_two_experiments_is_trained_once(tmp_path, trained):
 def test_rows_hold_what_they_promise(tmp_path):
     rows = ask(runs(range(2)) + runs([0], unit="NAC"), tmp_path)
     assert rows["model"].tolist() == ["NMU", "NMU", "NAC"] == rows["arm"].tolist()
-    assert (rows["paper"] == "demo").all() and (rows["range"] == "U[1,2)").all() and (rows["stream"] == "own").all()
+    assert (
+        (rows["paper"] == "demo").all()
+        and (rows["range"] == "U[1,2)").all()
+        and (rows["stream"] == "own").all()
+    )
     assert rows["success"].dtype == bool and rows["weights"][0].startswith('{"0.weight":[[')
     spent = cost(rows, str(tmp_path))
     assert spent.runs == 3 and spent.run_iterations == 120 and spent.devices
@@ -109,7 +119,11 @@ def test_a_run_that_becomes_nan_is_recorded_as_failed(tmp_path):
 def test_published_rows_are_read_and_never_changed_by_a_rerun(tmp_path, monkeypatch, trained):
     published, own = tmp_path / "published", tmp_path / "own"
     ask(runs(range(2)), published)
-    before = {file: file.read_bytes() for file in published.rglob("*.*") if file.is_file() and file.suffix != ".lock"}
+    before = {
+        file: file.read_bytes()
+        for file in published.rglob("*.*")
+        if file.is_file() and file.suffix != ".lock"
+    }
     monkeypatch.setattr(memoised, "PUBLISHED", published)
     rows = ask(runs(range(3)), own)
     assert [run.seed for run in trained] == [0, 1, 2] and rows["seed"].tolist() == [0, 1, 2]
@@ -126,7 +140,12 @@ def test_a_published_row_counts_before_a_local_one(tmp_path, monkeypatch, traine
     assert ask(runs(range(2)), own)["test_mse"].tolist() == [0.5, 0.5]
     monkeypatch.setattr(memoised, "PUBLISHED", published)
     assert ask(runs(range(2)), own)["test_mse"].tolist() == rows["test_mse"].tolist()
-    assert run_all(runs(range(2)), "demo/other", results=str(own), also=[EXPERIMENT], progress=False)["test_mse"].tolist() == rows["test_mse"].tolist()
+    assert (
+        run_all(runs(range(2)), "demo/other", results=str(own), also=[EXPERIMENT], progress=False)[
+            "test_mse"
+        ].tolist()
+        == rows["test_mse"].tolist()
+    )
 
 
 @pytest.mark.parametrize(

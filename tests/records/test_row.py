@@ -9,14 +9,23 @@ from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Log, Recipe, Run
 
 RECIPE = Recipe(iterations=20, optimiser=Adam(lr=1e-2), log_interval=10)
-RUN = Run(task=SingleModuleTask.on("U[1,2)", operation="mul"), model=Stack.of("NMU", 1), recipe=RECIPE, seed=3, threshold=0.25)
+RUN = Run(
+    task=SingleModuleTask.on("U[1,2)", operation="mul"),
+    model=Stack.of("NMU", 1),
+    recipe=RECIPE,
+    seed=3,
+    threshold=0.25,
+)
 
 
 def row(last, run=RUN):
     """The row of the second of two runs, whose test error ends at a number."""
     log = Log(
         iterations=np.array([0, 10, 20]),
-        errors={"valid": np.array([[9.0, 3.0], [9.0, 2.0], [9.0, 1.0]]), "test": np.array([[9.0, 3.0], [9.0, 0.5], [9.0, last]])},
+        errors={
+            "valid": np.array([[9.0, 3.0], [9.0, 2.0], [9.0, 1.0]]),
+            "test": np.array([[9.0, 3.0], [9.0, 0.5], [9.0, last]]),
+        },
         sparsity_errors=np.array([[9.0, 0.3], [9.0, 0.2], [9.0, 0.1]]),
         selected=np.array([0, 2]),
         weights={"0.weight": np.array([[[9.0, 9.0]], [[1.0, 0.5]]])},
@@ -29,7 +38,10 @@ def row(last, run=RUN):
     return row_of(run, 1, log, "demo/row", "one")
 
 
-@pytest.mark.parametrize(("last", "success", "solved_at"), [(0.2, True, 20), (0.25, False, np.nan), (0.3, False, np.nan), (np.nan, False, np.nan)])
+@pytest.mark.parametrize(
+    ("last", "success", "solved_at"),
+    [(0.2, True, 20), (0.25, False, np.nan), (0.3, False, np.nan), (np.nan, False, np.nan)],
+)
 def test_success_is_below_the_threshold_and_not_at_it(last, success, solved_at):
     found = row(last)
     assert found["success"] == success and found["success"] is not None

@@ -10,10 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nalm.records import Store, store as stores
+from nalm.records import Store
+from nalm.records import store as stores
 
 EXPERIMENT = "demo/store"
-PROCESSES = multiprocessing.get_context("forkserver")  # whose processes need not import torch each by themselves
+PROCESSES = multiprocessing.get_context(
+    "forkserver"
+)  # whose processes need not import torch each by themselves
 PROCESSES.set_forkserver_preload(["nalm.records"])
 
 
@@ -42,8 +45,16 @@ def test_a_digest_notices_any_change(tmp_path):
     add(store, "b-0", batch="b2")
     assert store.damaged() == []
     rows = store.read()
-    for column, value in {"test_mse": 0.3, "success": False, "seconds": 0.2, "weights": '{"0.weight":[[1.5]]}', "selected_at": 0}.items():
-        store.rows_file.write_text(rows.assign(**{column: rows[column].where(rows["key"] != "a-1", value)}).to_csv(index=False))
+    for column, value in {
+        "test_mse": 0.3,
+        "success": False,
+        "seconds": 0.2,
+        "weights": '{"0.weight":[[1.5]]}',
+        "selected_at": 0,
+    }.items():
+        store.rows_file.write_text(
+            rows.assign(**{column: rows[column].where(rows["key"] != "a-1", value)}).to_csv(index=False)
+        )
         assert store.damaged() == ["b"], column
     store.rows_file.write_text(rows[::-1].to_csv(index=False))
     assert store.damaged() == []
@@ -52,16 +63,22 @@ def test_a_digest_notices_any_change(tmp_path):
 def test_what_is_added_is_read(tmp_path):
     store = Store(tmp_path, EXPERIMENT)
     add(store, "a-0", "a-1")
-    store.add([row("a-2", batch="b2", arm="code", success=None, solved_at=None)], {}, "b2", {"device": "test"})
+    store.add(
+        [row("a-2", batch="b2", arm="code", success=None, solved_at=None)], {}, "b2", {"device": "test"}
+    )
     rows = Store(tmp_path, EXPERIMENT).read()
     assert rows["key"].tolist() == ["a-0", "a-1", "a-2"] and rows["test_mse"][0] == 0.1 + 0.2
     assert rows["arm"].isna().tolist() == [True, True, False] and pd.isna(rows["success"][2])
-    assert set(store.sidecar()["batches"]) == {"b", "b2"} and store.sidecar()["configurations"] == {"c": {"task": {}}}
+    assert set(store.sidecar()["batches"]) == {"b", "b2"} and store.sidecar()["configurations"] == {
+        "c": {"task": {}}
+    }
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_numbers_are_read_to_the_last_bit(tmp_path, kind):
-    bits = np.random.default_rng(0).integers(0, 2 ** (8 * kind(0).nbytes), 20_000, dtype=f"u{kind(0).nbytes}", endpoint=False)
+    bits = np.random.default_rng(0).integers(
+        0, 2 ** (8 * kind(0).nbytes), 20_000, dtype=f"u{kind(0).nbytes}", endpoint=False
+    )
     some = np.concatenate([bits.view(kind), np.random.default_rng(1).random(20_000).astype(kind)])
     values = [float(value) for value in some if np.isfinite(value)]
     store = Store(tmp_path, EXPERIMENT)
@@ -102,7 +119,11 @@ def test_a_damaged_or_foreign_file_is_left_as_it_is(tmp_path, content, sentence)
 def test_a_truncated_file_is_left_as_it_is(tmp_path, kept):
     store = Store(tmp_path, EXPERIMENT)
     add(store, "a-0", "a-1")
-    cut = store.rows_file.read_bytes()[:-60] if kept == "half a row" else b"".join(store.rows_file.read_bytes().splitlines(True)[:-1])
+    cut = (
+        store.rows_file.read_bytes()[:-60]
+        if kept == "half a row"
+        else b"".join(store.rows_file.read_bytes().splitlines(True)[:-1])
+    )
     store.rows_file.write_bytes(cut)
     with pytest.raises(ValueError, match=r"nothing was written\."):
         add(store, "a-2")
@@ -148,7 +169,10 @@ def test_lost_rows_are_not_begun_anew(tmp_path):
     before = store.sidecar_file.read_bytes()
     store.rows_file.unlink()
     for action in (store.read, lambda: add(store, "a-1"), lambda: store.note("confirmations", {})):
-        with pytest.raises(ValueError, match=r"store\.csv is lost, of which .*store\.json counts 1 rows; restore it, nothing was written\."):
+        with pytest.raises(
+            ValueError,
+            match=r"store\.csv is lost, of which .*store\.json counts 1 rows; restore it, nothing was written\.",
+        ):
             action()
     assert store.sidecar_file.read_bytes() == before and not store.rows_file.exists()
 

@@ -3,12 +3,11 @@
 import json
 
 import pytest
+from companion.nau_nmu import digit_runs as digits
+from companion.verification import __main__ as verify
 
 from nalm.models import GatedStack, Stack
-from companion.nau_nmu import digit_runs as digits
-from nalm.records import Store, run_all, verify_rows
-from nalm.records import verification
-from companion.verification import __main__ as verify
+from nalm.records import Store, run_all, verification, verify_rows
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run
 
@@ -19,13 +18,21 @@ OTHER = "demo/other"
 def runs(unit, seeds, range_="U[1,2)"):
     task = SingleModuleTask.on(range_, operation="mul")
     recipe = Recipe(iterations=100, optimiser=Adam(lr=1e-1), log_interval=10)
-    return [Run(task=task, model=Stack.of(unit, 1), recipe=recipe, seed=s, threshold=1e-5, labels={"arm": unit}) for s in seeds]
+    return [
+        Run(task=task, model=Stack.of(unit, 1), recipe=recipe, seed=s, threshold=1e-5, labels={"arm": unit})
+        for s in seeds
+    ]
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recorded")
-    run_all(runs("NMU", range(4)) + runs("NMU", range(3), "U[-2,2)") + runs("NAC", range(3)), EXPERIMENT, str(folder), progress=False)
+    run_all(
+        runs("NMU", range(4)) + runs("NMU", range(3), "U[-2,2)") + runs("NAC", range(3)),
+        EXPERIMENT,
+        str(folder),
+        progress=False,
+    )
     run_all(runs("NAU", range(2)), OTHER, str(folder), progress=False)
     return folder
 
@@ -90,7 +97,13 @@ def test_a_row_alone_is_confirmed_as_well(recorded):
     ("column", "value", "phrase"),
     [
         ("weights", lambda text: text.replace("[[", "[[0.9,").replace(",0.9", "", 1), "weights"),
-        ("weights", lambda text: json.dumps({name: [[w + 0.01 for w in row] for row in v] for name, v in json.loads(text).items()}), "weights differ"),
+        (
+            "weights",
+            lambda text: json.dumps(
+                {name: [[w + 0.01 for w in row] for row in v] for name, v in json.loads(text).items()}
+            ),
+            "weights differ",
+        ),
         ("weights", '{"0.weight":[[1.0]]}', "not those of its model"),
         ("weights", '{"other":[[1.0,1.0]]}', "not those of its model"),
         ("weights", "nonsense", "not those of its model"),
@@ -132,7 +145,12 @@ def test_a_changed_gate_is_not_confirmed(tmp_path):
 
 
 def test_changed_lows_are_not_confirmed(tmp_path):
-    run_all(digits.digit_runs("product", ["NMU"], 1, epochs=1, source="sklearn", longest=3), EXPERIMENT, str(tmp_path), progress=False)
+    run_all(
+        digits.digit_runs("product", ["NMU"], 1, epochs=1, source="sklearn", longest=3),
+        EXPERIMENT,
+        str(tmp_path),
+        progress=False,
+    )
     store = Store(tmp_path, EXPERIMENT)
     assert check(tmp_path).passed
     lows = json.loads(store.read()["lows"][0])
@@ -149,7 +167,10 @@ def test_changed_lows_are_not_confirmed(tmp_path):
         (lambda own, other: None, "its configuration is not stored"),
         (lambda own, other: other, "is that of another run"),
         (lambda own, other: own | {"threshold": 1e-4}, "is that of another run"),
-        (lambda own, other: own | {"recipe": own["recipe"] | {"optimiser": {"kind": "Adam", "lr": 0.2}}}, "is that of another run"),
+        (
+            lambda own, other: own | {"recipe": own["recipe"] | {"optimiser": {"kind": "Adam", "lr": 0.2}}},
+            "is that of another run",
+        ),
         (lambda own, other: own | {"recipe": {}}, "is not that of a run"),
         (lambda own, other: "text", "is not that of a run"),
     ],
@@ -160,7 +181,14 @@ def test_a_foreign_configuration_is_not_confirmed(store, replace, phrase):
     other = next(key for key in sidecar["configurations"] if key != own)
     replacement = replace(sidecar["configurations"][own], sidecar["configurations"][other])
     sidecar["configurations"] |= {own: replacement}
-    store.sidecar_file.write_text(json.dumps({**sidecar, "configurations": {k: v for k, v in sidecar["configurations"].items() if v is not None}}))
+    store.sidecar_file.write_text(
+        json.dumps(
+            {
+                **sidecar,
+                "configurations": {k: v for k, v in sidecar["configurations"].items() if v is not None},
+            }
+        )
+    )
     outcome = check(store.rows_file.parents[1])
     assert {key.rpartition("-")[0] for key in failed(outcome)} == {own}
     assert all(phrase in differences[0] for differences in failed(outcome).values())
@@ -171,7 +199,9 @@ def test_the_sample_is_fresh_each_time_and_follows_its_seed(recorded, store):
     assert all(len(drawn) == 3 for drawn in keys) and len({frozenset(drawn) for drawn in keys}) > 1
     first = check(recorded, rows=3, seed=7)
     store.read().iloc[::-1].to_csv(store.rows_file, index=False, lineterminator="\n")
-    assert [row.key for row in check(store.rows_file.parents[1], rows=3, seed=7).rows] == [row.key for row in first.rows]
+    assert [row.key for row in check(store.rows_file.parents[1], rows=3, seed=7).rows] == [
+        row.key for row in first.rows
+    ]
     assert first.seed == 7
 
 
@@ -192,7 +222,9 @@ def test_only_short_runs_are_drawn_if_so_asked(recorded):
     with pytest.raises(ValueError, match="no rows of at most 99 iterations to verify in demo/verified"):
         check(recorded, iterations=99)
     assert len(check(recorded, rows=1, iterations=100).rows) == 1
-    with pytest.raises(ValueError, match="no rows of at most 100 iterations and 1e-06 seconds to verify in demo/verified"):
+    with pytest.raises(
+        ValueError, match="no rows of at most 100 iterations and 1e-06 seconds to verify in demo/verified"
+    ):
         check(recorded, iterations=100, seconds=1e-6)
 
 
@@ -201,7 +233,10 @@ def test_only_short_runs_are_drawn_if_so_asked(recorded):
     [
         ({"rows": 0}, "number of rows to verify is 0, but must be at least 1"),
         ({"experiment": "demo/verifed"}, "Unknown experiment 'demo/verifed': did you mean 'demo/verified'"),
-        ({"experiment": ["demo/other", "x"]}, "Unknown experiment 'x': allowed: 'demo/other', 'demo/verified'"),
+        (
+            {"experiment": ["demo/other", "x"]},
+            "Unknown experiment 'x': allowed: 'demo/other', 'demo/verified'",
+        ),
         ({"device": "cuda:99"}, "Device 'cuda:99' is not there"),
     ],
 )
@@ -219,10 +254,25 @@ def test_the_receipt_holds_what_was_done_and_found(store, tmp_path):
     key = change(store, "success", False)
     outcome = check(store.rows_file.parents[1], seed=3)
     receipt = json.loads(outcome.write(tmp_path / "own" / "receipt.json").read_text())
-    assert receipt["verdict"] == "FAIL" and receipt["sample"] == {"seed": 3, "rows": 10, "of": 10, "experiments": [EXPERIMENT]}
-    assert receipt["tolerances"] | {"solved_at": 1, "weights": 1e-3} == receipt["tolerances"] and receipt["date"] and receipt["seconds"] > 0
-    assert len(receipt["ensembles"]) == 2 and sum(ensemble["runs"] for ensemble in receipt["ensembles"]) == 10 * 9  # each with its twins
-    assert all(ensemble["versions"]["torch"] and ensemble["device"] and ensemble["threads"] >= 1 for ensemble in receipt["ensembles"])
+    assert receipt["verdict"] == "FAIL" and receipt["sample"] == {
+        "seed": 3,
+        "rows": 10,
+        "of": 10,
+        "experiments": [EXPERIMENT],
+    }
+    assert (
+        receipt["tolerances"] | {"solved_at": 1, "weights": 1e-3} == receipt["tolerances"]
+        and receipt["date"]
+        and receipt["seconds"] > 0
+    )
+    assert (
+        len(receipt["ensembles"]) == 2
+        and sum(ensemble["runs"] for ensemble in receipt["ensembles"]) == 10 * 9
+    )  # each with its twins
+    assert all(
+        ensemble["versions"]["torch"] and ensemble["device"] and ensemble["threads"] >= 1
+        for ensemble in receipt["ensembles"]
+    )
     rows = {row["key"]: row for row in receipt["rows"]}
     assert {row["verdict"] for other, row in rows.items() if other != key} == {"PASS"}
     assert rows[key]["verdict"] == "FAIL" and "success is recorded as" in rows[key]["differences"][0]
@@ -238,7 +288,20 @@ def test_from_the_command_line(recorded, store, tmp_path, monkeypatch, capsys):
     (receipt,) = (tmp_path / "receipts").iterdir()
     assert said.startswith("Sample 5: 3 of 10 rows\nPASS ") and said.endswith(f"Receipt: {receipt}\n")
     change(store, "solved_at", 200)
-    assert verify.main([*common, "--folder", str(store.rows_file.parents[1]), "--rows", "99", "--receipt", str(tmp_path / "r.json")]) == 1
+    assert (
+        verify.main(
+            [
+                *common,
+                "--folder",
+                str(store.rows_file.parents[1]),
+                "--rows",
+                "99",
+                "--receipt",
+                str(tmp_path / "r.json"),
+            ]
+        )
+        == 1
+    )
     assert json.loads((tmp_path / "r.json").read_text())["verdict"] == "FAIL"
     assert verify.main(["--rows", "0"]) == 2
     assert capsys.readouterr().err == "The number of rows to verify is 0, but must be at least 1.\n"

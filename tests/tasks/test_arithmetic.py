@@ -58,7 +58,15 @@ EXPECTED = {
 
 def test_the_operations():
     found = {name: operation(4.0, 0.5) for name, operation in OPERATIONS.items()}
-    assert found == {"add": 4.5, "sub": 3.5, "mul": 2.0, "div": 8.0, "squared": 16.0, "root": 2.0, "reciprocal": 0.25}
+    assert found == {
+        "add": 4.5,
+        "sub": 3.5,
+        "mul": 2.0,
+        "div": 8.0,
+        "squared": 16.0,
+        "root": 2.0,
+        "reciprocal": 0.25,
+    }
 
 
 @pytest.mark.parametrize("operation", EXPECTED)
@@ -76,7 +84,9 @@ def test_targets_are_the_operation_on_the_operands(kind, operation):
     np.testing.assert_allclose(target[:, 0], EXPECTED[operation](a, b), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "seed", "low", "high"), [("valid", 43953907, 1, 2), ("test", 8689336, 2, 6)])
+@pytest.mark.parametrize(
+    ("name", "seed", "low", "high"), [("valid", 43953907, 1, 2), ("test", 8689336, 2, 6)]
+)
 def test_evaluation_inputs_are_those_of_the_published_seeds(name, seed, low, high):
     examples = SingleModuleTask.on("U[1,2)", operation="div").evaluation(0)[name]
     expected = np.random.RandomState(seed).uniform(low, high, (10_000, 2)).astype(np.float32)
@@ -108,7 +118,10 @@ def test_the_nine_ranges_of_the_division_paper():
 def test_the_operands_of_the_single_module_task():
     two = SingleModuleTask.on("U[1,2)", operation="div")
     np.testing.assert_array_equal(two.operands(3), np.eye(2))
-    positions = [SingleModuleTask.on("U[1,2)", operation="div", inputs=10).operands(seed).argmax(1) for seed in range(25)]
+    positions = [
+        SingleModuleTask.on("U[1,2)", operation="div", inputs=10).operands(seed).argmax(1)
+        for seed in range(25)
+    ]
     assert all(b == a + 1 for a, b in positions) and len({a for a, _ in positions}) > 5
     one = SingleModuleTask.on("U[1,2)", operation="reciprocal", inputs=1)
     np.testing.assert_array_equal(one.operands(0), np.ones((2, 1)))
@@ -116,7 +129,9 @@ def test_the_operands_of_the_single_module_task():
 
 @given(st.integers(0, 2**32 - 1), st.integers(4, 300), st.floats(0.05, 0.5), st.floats(0, 1))
 def test_subsets_are_adjacent_and_share_the_overlap(seed, inputs, subset_ratio, overlap_ratio):
-    task = SubsetArithmeticTask(operation="mul", inputs=inputs, subset_ratio=subset_ratio, overlap_ratio=overlap_ratio)
+    task = SubsetArithmeticTask(
+        operation="mul", inputs=inputs, subset_ratio=subset_ratio, overlap_ratio=overlap_ratio
+    )
     subset = math.floor(subset_ratio * inputs)
     overlap = math.floor(overlap_ratio * subset)
     if subset < 1:
@@ -148,15 +163,25 @@ def test_the_grids_of_the_simple_arithmetic_task():
     sets = SimpleArithmeticTask().evaluation(0)
     assert sets["test_add"].inputs.shape == (1681, 2) and sets["test_sqrt"].inputs.shape == (1600, 2)
     x = sets["test_div"].inputs[:, 0].unique()
-    assert float(x[0]) == pytest.approx(-4.1) and float(x[-1]) == pytest.approx(3.9) and x.abs().min() == pytest.approx(0.1, abs=1e-6)
+    assert (
+        float(x[0]) == pytest.approx(-4.1)
+        and float(x[-1]) == pytest.approx(3.9)
+        and x.abs().min() == pytest.approx(0.1, abs=1e-6)
+    )
     assert float(sets["test_sqrt"].inputs.max()) == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: SingleModuleTask.on("U[1,3)", operation="div"), r"Unknown range 'U\[1,3\)': did you mean 'U\[1,2\)'\?"),
-        (lambda: SingleModuleTask.on("U[1,2)", operation="divide"), "Unknown operation 'divide': did you mean 'div'"),
+        (
+            lambda: SingleModuleTask.on("U[1,3)", operation="div"),
+            r"Unknown range 'U\[1,3\)': did you mean 'U\[1,2\)'\?",
+        ),
+        (
+            lambda: SingleModuleTask.on("U[1,2)", operation="divide"),
+            "Unknown operation 'divide': did you mean 'div'",
+        ),
         (lambda: SingleModuleTask.on("U[1,2)", operation="div", inputs=0), "inputs is 0"),
         (lambda: Uniform(low=2.0, high=1.0), "low < high"),
         (lambda: Uniform(low=2.0, hihg=1.0), "no field 'hihg': did you mean 'high'"),

@@ -5,14 +5,20 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
-from nalm.training.ode import ODENetwork
 from nalm.tasks import FractionalSIRTask, fractional_sir
+from nalm.training.ode import ODENetwork
 
 
 def test_the_data_are_the_solution_of_another_library():
     times, states = FractionalSIRTask().batch(torch.empty(0), {}, FractionalSIRTask().shared())
     solution = solve_ivp(
-        lambda t, y: fractional_sir(t, torch.from_numpy(y)).numpy(), (0, 200), [100.0, 0.01, 0.0], "DOP853", times[:, 0].numpy(), rtol=1e-11, atol=1e-11
+        lambda t, y: fractional_sir(t, torch.from_numpy(y)).numpy(),
+        (0, 200),
+        [100.0, 0.01, 0.0],
+        "DOP853",
+        times[:, 0].numpy(),
+        rtol=1e-11,
+        atol=1e-11,
     )
     np.testing.assert_allclose(states, solution.y.T, atol=1e-7)
     assert len(times) == 40 and times[1, 0] == pytest.approx(200 / 39)
@@ -29,10 +35,16 @@ class Truth(torch.nn.Module):
         return fractional_sir(None, state.clamp(min=0))
 
 
-@pytest.mark.parametrize(("method", "step", "lowest", "highest"), [("euler", 1.0, 1.07, 1.10), ("rk4", 0.5, 0.0, 1e-5)])
+@pytest.mark.parametrize(
+    ("method", "step", "lowest", "highest"), [("euler", 1.0, 1.07, 1.10), ("rk4", 0.5, 0.0, 1e-5)]
+)
 def test_the_true_equations_have_the_error_of_their_solver(method, step, lowest, highest):
     data = FractionalSIRTask().shared()
-    error = (ODENetwork(Truth(), [100.0, 0.01, 0.0], method, step)(data["times"]) - data["states"]).square().mean()
+    error = (
+        (ODENetwork(Truth(), [100.0, 0.01, 0.0], method, step)(data["times"]) - data["states"])
+        .square()
+        .mean()
+    )
     assert lowest <= error <= highest
 
 

@@ -26,7 +26,12 @@ def test_the_last_batch_of_a_training_is_exact_in_float32():
     assert (last * 2**24 % 1 == 0).all() and last.max() < 1
 
 
-EXPECTED = {"add": lambda a, b: a + b, "mul": lambda a, b: a * b, "reciprocal": lambda a, b: 1 / a, "root": lambda a, b: a.sqrt()}
+EXPECTED = {
+    "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
+    "reciprocal": lambda a, b: 1 / a,
+    "root": lambda a, b: a.sqrt(),
+}
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.operation)
@@ -48,8 +53,12 @@ def test_a_trivial_predictor_has_the_errors_of_the_protocol():
 
 
 def test_runs_share_their_batches_and_learn_the_same_in_any_company():
-    recipe = Recipe(iterations=40, optimiser=RMSProp(lr=1e-2), log_interval=20, selection="last", stream="common")
-    runs = [Run(task=TASKS[0], model=Stack.of("NAU", 4, "NMU", 1), recipe=recipe, seed=seed) for seed in range(3)]
+    recipe = Recipe(
+        iterations=40, optimiser=RMSProp(lr=1e-2), log_interval=20, selection="last", stream="common"
+    )
+    runs = [
+        Run(task=TASKS[0], model=Stack.of("NAU", 4, "NMU", 1), recipe=recipe, seed=seed) for seed in range(3)
+    ]
     together, alone = Ensemble(runs).train(), Ensemble(runs[1:2]).train()
     assert len(set(together.errors["test"][-1])) == 3
     np.testing.assert_allclose(together.errors["test"][:, 1], alone.errors["test"][:, 0], rtol=1e-4)

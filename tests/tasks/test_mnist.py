@@ -48,16 +48,35 @@ def test_the_digits_come_with_the_repository():
     data = digit_images("mnist")
     assert data.images.shape == (70_000, 28, 28) and data.images.dtype == torch.uint8
     assert data.labels.shape == (70_000,) and data.labels.dtype == torch.int64
-    assert torch.bincount(data.labels[:60_000]).tolist() == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
-    assert torch.cat([torch.as_tensor(data.splits[part]) for part in ("train", "valid", "test")]).equal(torch.arange(70_000))
+    assert torch.bincount(data.labels[:60_000]).tolist() == [
+        5923,
+        6742,
+        5958,
+        6131,
+        5842,
+        5421,
+        5918,
+        6265,
+        5851,
+        5949,
+    ]
+    assert torch.cat([torch.as_tensor(data.splits[part]) for part in ("train", "valid", "test")]).equal(
+        torch.arange(70_000)
+    )
 
 
 def test_they_are_what_torchvision_reads(tmp_path, monkeypatch):
     root = unpacked(tmp_path)
     train, test = (torchvision.datasets.MNIST(str(root), train=part) for part in (True, False))
     monkeypatch.setenv(MNIST_VARIABLE, str(root))
-    for data in (read_mnist(REPOSITORY), read_mnist(root / "MNIST" / "raw"), (digit_images("mnist").images, digit_images("mnist").labels)):
-        for ours, theirs in zip(data, (torch.cat([train.data, test.data]), torch.cat([train.targets, test.targets])), strict=True):
+    for data in (
+        read_mnist(REPOSITORY),
+        read_mnist(root / "MNIST" / "raw"),
+        (digit_images("mnist").images, digit_images("mnist").labels),
+    ):
+        for ours, theirs in zip(
+            data, (torch.cat([train.data, test.data]), torch.cat([train.targets, test.targets])), strict=True
+        ):
             assert ours.dtype == theirs.dtype and ours.stride() == theirs.stride() and ours.equal(theirs)
 
 
@@ -76,8 +95,12 @@ def test_damage_is_one_sentence_that_names_the_file(copy, name, damage):
     if damage == "a folder":
         file.mkdir()
     elif damage != "missing":
-        other = (copy / ("train-labels-idx1-ubyte.gz" if name != "train-labels-idx1-ubyte.gz" else LABELS)).read_bytes()
-        file.write_bytes({"empty": b"", "cut": content[: len(content) // 2], "another": other, "text": b"damaged"}[damage])
+        other = (
+            copy / ("train-labels-idx1-ubyte.gz" if name != "train-labels-idx1-ubyte.gz" else LABELS)
+        ).read_bytes()
+        file.write_bytes(
+            {"empty": b"", "cut": content[: len(content) // 2], "another": other, "text": b"damaged"}[damage]
+        )
     with pytest.raises(ValueError) as caught:
         digit_images("mnist")
     assert re.fullmatch(
@@ -95,7 +118,9 @@ PACKED = (REPOSITORY / LABELS).read_bytes()
 def test_a_changed_byte_is_noticed_or_changes_nothing(tmp_path, at, change):
     (tmp_path / LABELS).write_bytes(PACKED[:at] + bytes([PACKED[at] ^ change]) + PACKED[at + 1 :])
     try:
-        assert _content(tmp_path, LABELS.removesuffix(".gz")) == gzip.decompress(PACKED)  # as with the time in gzip's header
+        assert _content(tmp_path, LABELS.removesuffix(".gz")) == gzip.decompress(
+            PACKED
+        )  # as with the time in gzip's header
     except DamagedMNIST as error:
         assert str(error).startswith(f"{tmp_path / LABELS} is damaged")
 
@@ -105,11 +130,17 @@ def test_a_folder_of_ones_own_is_read_instead(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="nowhere', which is not a folder; it must hold MNIST/raw"):
         digit_images("mnist")
     monkeypatch.setenv(MNIST_VARIABLE, str(tmp_path))
-    with pytest.raises(ValueError, match="train-images-idx3-ubyte.gz is missing: fetch it again, or name another folder in NALM_MNIST, or use"):
+    with pytest.raises(
+        ValueError,
+        match="train-images-idx3-ubyte.gz is missing: fetch it again, or name another folder in NALM_MNIST, or use",
+    ):
         digit_images("mnist")
     raw = unpacked(tmp_path) / "MNIST" / "raw"
     (raw / "t10k-labels-idx1-ubyte").write_bytes(b"damaged")
-    with pytest.raises(ValueError, match="t10k-labels-idx1-ubyte is damaged, its SHA-256 is not that of the published file: fetch it again"):
+    with pytest.raises(
+        ValueError,
+        match="t10k-labels-idx1-ubyte is damaged, its SHA-256 is not that of the published file: fetch it again",
+    ):
         digit_images("mnist")
 
 
@@ -132,5 +163,8 @@ def test_a_library_without_its_repository_downloads(tmp_path, monkeypatch):
         raise RuntimeError("Error downloading\n train-images")
 
     monkeypatch.setattr("torchvision.datasets.MNIST", failing)
-    with pytest.raises(ValueError, match=r"cannot be downloaded into .*nalm \(Error downloading train-images\): name a folder .* in NALM_MNIST"):
+    with pytest.raises(
+        ValueError,
+        match=r"cannot be downloaded into .*nalm \(Error downloading train-images\): name a folder .* in NALM_MNIST",
+    ):
         digit_images("mnist")

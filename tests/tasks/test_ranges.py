@@ -3,17 +3,28 @@
 import numpy as np
 import pytest
 import torch
+from companion.division import settings as division
 from scipy import stats
 
-from companion.division import settings as division
 from nalm.tasks import Benford, Halves, TruncatedNormal, Uniform
 from nalm.training.streams import uniforms
 
-RANGES = {str(r): r for pair in [*division.DISTRIBUTIONS.values(), *division.MIXED_SIGNS.values()] for r in pair if hasattr(r, "transform")}
+RANGES = {
+    str(r): r
+    for pair in [*division.DISTRIBUTIONS.values(), *division.MIXED_SIGNS.values()]
+    for r in pair
+    if hasattr(r, "transform")
+}
 
 
 def drawn(range_, inputs=3, numbers=20_000):
-    return range_.transform(uniforms(torch.tensor([1]), torch.tensor(5), inputs, numbers)[0], range_.numbers(inputs)).double().numpy()
+    return (
+        range_.transform(
+            uniforms(torch.tensor([1]), torch.tensor(5), inputs, numbers)[0], range_.numbers(inputs)
+        )
+        .double()
+        .numpy()
+    )
 
 
 @pytest.mark.parametrize("range_", RANGES.values(), ids=RANGES)
@@ -34,11 +45,17 @@ def test_truncated_normal_follows_its_distribution_and_stays_inside():
     assert ends.tolist() == pytest.approx([-10, 5], abs=1e-2)
 
 
-@pytest.mark.parametrize("range_", [r for r in RANGES.values() if isinstance(r, TruncatedNormal) and r.low < 0 < r.high], ids=str)
+@pytest.mark.parametrize(
+    "range_", [r for r in RANGES.values() if isinstance(r, TruncatedNormal) and r.low < 0 < r.high], ids=str
+)
 def test_no_truncated_normal_number_is_zero(range_):
     law = stats.truncnorm(*range_._bounds(), loc=range_.mean, scale=range_.deviation)
     nearest = round(law.cdf(0) * 2**23)
-    u = (torch.arange(nearest - 1000, nearest + 1000, dtype=torch.float64) + 0.5).mul(2.0**-23).to(torch.float32)  # all that the stream has near it
+    u = (
+        (torch.arange(nearest - 1000, nearest + 1000, dtype=torch.float64) + 0.5)
+        .mul(2.0**-23)
+        .to(torch.float32)
+    )  # all that the stream has near it
     x = range_.transform(u, range_.numbers(1))
     assert x.dtype == torch.float32 and x.min() < 0 < x.max()
     assert (x != 0).all() and len(x.unique()) == len(x)
@@ -48,15 +65,24 @@ def test_no_truncated_normal_number_is_zero(range_):
 def test_benford_draws_exactly_its_numbers_with_its_frequencies(digits, numbers, smallest, largest):
     range_ = Benford(digits=digits)
     values, probabilities = range_.values()
-    assert (len(values), values.min(), values.max()) == (numbers, smallest, largest) and probabilities.sum() == pytest.approx(1)
+    assert (len(values), values.min(), values.max()) == (
+        numbers,
+        smallest,
+        largest,
+    ) and probabilities.sum() == pytest.approx(1)
     x, counts = np.unique(drawn(range_, numbers=200_000), return_counts=True)
     assert np.array_equal(x, values)
     assert stats.chisquare(counts, probabilities * counts.sum()).pvalue > 1e-4
-    assert range_.transform(torch.tensor([2.0**-24, 1 - 2.0**-24]), range_.numbers(1)).tolist() == [smallest, largest]
+    assert range_.transform(torch.tensor([2.0**-24, 1 - 2.0**-24]), range_.numbers(1)).tolist() == [
+        smallest,
+        largest,
+    ]
 
 
 def test_halves_gives_the_middle_input_to_the_second_half():
-    x = drawn(Halves(first_half=Uniform(low=-2.0, high=-1.0), second_half=Uniform(low=1.0, high=2.0)), inputs=5)
+    x = drawn(
+        Halves(first_half=Uniform(low=-2.0, high=-1.0), second_half=Uniform(low=1.0, high=2.0)), inputs=5
+    )
     assert (np.sign(x[:2]) == -1).all() and (np.sign(x[2:]) == 1).all()
 
 

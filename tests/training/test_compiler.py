@@ -28,9 +28,15 @@ PARAMETERS = {"a": torch.linspace(0, 1, 35).reshape(5, 7), "b": torch.linspace(-
 @pytest.mark.parametrize("together", [1, 2, 4])
 @pytest.mark.parametrize("drawn", [False, True])
 def test_a_repeated_call(together, drawn):
-    inputs = [(torch.tensor(float(number)), torch.full((9,), 0.1 * number) if drawn else None) for number in range(5)]
+    inputs = [
+        (torch.tensor(float(number)), torch.full((9,), 0.1 * number) if drawn else None)
+        for number in range(5)
+    ]
     state, fixed = (PARAMETERS, torch.tensor(0.0)), ({"x": torch.ones(9)},)
-    expected, found = Eager(step).repeat(state, inputs, fixed), Compiled(step, together).repeat(state, inputs, fixed)
+    expected, found = (
+        Eager(step).repeat(state, inputs, fixed),
+        Compiled(step, together).repeat(state, inputs, fixed),
+    )
     torch.testing.assert_close(found, expected)
     assert Compiled(step, together).repeat(state, [], fixed) is state
 
@@ -49,9 +55,13 @@ def test_the_instructions_are_those_that_inductor_finds_by_itself():
     from torch._inductor.cpu_vec_isa import pick_vec_isa, supported_vec_isa_list
 
     found = pick_vec_isa()
-    better = supported_vec_isa_list[: supported_vec_isa_list.index(found) + 1]  # it takes the first; to probe those that follow takes seconds each
+    better = supported_vec_isa_list[
+        : supported_vec_isa_list.index(found) + 1
+    ]  # it takes the first; to probe those that follow takes seconds each
     code = f"from torch._inductor import cpu_vec_isa as isa; del isa.supported_vec_isa_list[{len(better)}:]; print(isa.pick_vec_isa())"
-    alone = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    alone = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
     assert str(found) == alone
 
 
@@ -100,7 +110,13 @@ def unprepared(monkeypatch):
     monkeypatch.setattr(TilingSelect, "select_tiling", inspect.unwrap(TilingSelect.select_tiling))
     monkeypatch.setattr(cpu_vec_isa, "subprocess", subprocess)
     known = dict(lowerings)
-    remembered = (obstacle, compiler._warned, compiler._avoid_out_of_bounds_tails, compiler._keep_erfinv_out_of_loops, compiler._probe_instructions_here)
+    remembered = (
+        obstacle,
+        compiler._warned,
+        compiler._avoid_out_of_bounds_tails,
+        compiler._keep_erfinv_out_of_loops,
+        compiler._probe_instructions_here,
+    )
 
     def forget():
         for function in remembered:
@@ -118,7 +134,10 @@ def unprepared(monkeypatch):
 
 def long_runs(iterations=10_000):
     recipe = Recipe(iterations=iterations, optimiser=Adam(lr=1e-2), log_interval=iterations)
-    return [Run(task=SingleModuleTask.on("U[1,2)", "mul"), model=Stack.of("NMU", 1), recipe=recipe, seed=seed) for seed in range(2)]
+    return [
+        Run(task=SingleModuleTask.on("U[1,2)", "mul"), model=Stack.of("NMU", 1), recipe=recipe, seed=seed)
+        for seed in range(2)
+    ]
 
 
 def test_a_long_training_is_compiled_without_a_word(unprepared):
@@ -132,7 +151,9 @@ def test_a_long_training_is_compiled_without_a_word(unprepared):
 def take_away_tiling(monkeypatch):
     from torch._inductor.codegen import cpp
 
-    monkeypatch.setattr(torch, "__version__", type(torch.__version__)("2.12.1"))  # a version that needs what is changed there
+    monkeypatch.setattr(
+        torch, "__version__", type(torch.__version__)("2.12.1")
+    )  # a version that needs what is changed there
     monkeypatch.delattr(cpp, "TilingSelect")
 
 
@@ -172,7 +193,9 @@ def take_away_make_fx(monkeypatch):
 def compile_wrongly(monkeypatch):
     from torch._inductor import compile_fx
 
-    monkeypatch.setattr(compile_fx, "compile_fx", lambda graph, inputs: lambda *tensors: [t + 1 for t in graph(*tensors)])
+    monkeypatch.setattr(
+        compile_fx, "compile_fx", lambda graph, inputs: lambda *tensors: [t + 1 for t in graph(*tensors)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,11 +213,15 @@ def compile_wrongly(monkeypatch):
 )
 def test_what_cannot_be_compiled_is_trained_eagerly_with_one_warning(unprepared, monkeypatch, change):
     change(monkeypatch)
-    with pytest.warns(UserWarning, match="^Trainings are not compiled, which makes long ones slower: torch .*[^.]\\.$") as caught:
+    with pytest.warns(
+        UserWarning, match="^Trainings are not compiled, which makes long ones slower: torch .*[^.]\\.$"
+    ) as caught:
         ensembles = [Ensemble(long_runs()) for _ in range(2)]
         assert not any(ensemble.compiled for ensemble in ensembles)
         ensembles[0]._advance(0, 3)
-    assert len([w for w in caught if "not compiled" in str(w.message)]) == 1 and "\n" not in str(caught[0].message)
+    assert len([w for w in caught if "not compiled" in str(w.message)]) == 1 and "\n" not in str(
+        caught[0].message
+    )
     with pytest.raises(RuntimeError, match="^compiled=True, but torch .*[^.]\\.$") as refused:
         Ensemble(long_runs(), compiled=True)
     assert "\n" not in str(refused.value)
@@ -232,7 +259,9 @@ def take_away_the_probes(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "change", [take_away_lowerings, take_away_make_fallback, fallback_takes_something_else, take_away_the_probes], ids=lambda change: change.__name__
+    "change",
+    [take_away_lowerings, take_away_make_fallback, fallback_takes_something_else, take_away_the_probes],
+    ids=lambda change: change.__name__,
 )
 def test_what_only_makes_it_faster_is_done_without(unprepared, monkeypatch, change):
     change(monkeypatch)
@@ -255,6 +284,13 @@ with warnings.catch_warnings(record=True) as caught:
     assert not any(Ensemble(runs).compiled for _ in range(2))
 print(*(warning.message for warning in caught if "not compiled" in str(warning.message)), sep="\\n")
 """
-    surroundings = {name: value for name, value in os.environ.items() if name not in ("CXX", "CC")} | {"PATH": str(tmp_path)}
-    found = subprocess.run([sys.executable, "-c", code], env=surroundings, capture_output=True, text=True, check=True).stdout
-    assert found.startswith("Trainings are not compiled, which makes long ones slower: torch ") and found.count("\n") == 1
+    surroundings = {name: value for name, value in os.environ.items() if name not in ("CXX", "CC")} | {
+        "PATH": str(tmp_path)
+    }
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=surroundings, capture_output=True, text=True, check=True
+    ).stdout
+    assert (
+        found.startswith("Trainings are not compiled, which makes long ones slower: torch ")
+        and found.count("\n") == 1
+    )

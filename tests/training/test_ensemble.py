@@ -6,13 +6,15 @@ import torch
 from torch._inductor import config as inductor
 
 from nalm.models import Layer, Stack
-
-from nalm.units import penalty, project_
 from nalm.tasks import SimpleArithmeticTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask
 from nalm.training import L1, SGD, Adam, Discretisation, Ensemble, Recipe, RMSProp, Run
 from nalm.training.streams import uniforms
+from nalm.units import penalty, project_
 
-MODIFIED = Layer(unit="RealNPU", options={"init": "capped-glorot", "clip": ("weight", "gate"), "discretise": ("weight", "gate")})
+MODIFIED = Layer(
+    unit="RealNPU",
+    options={"init": "capped-glorot", "clip": ("weight", "gate"), "discretise": ("weight", "gate")},
+)
 DIVISION = SingleModuleTask.on("U[1,2)", operation="div")
 
 
@@ -41,19 +43,30 @@ def ordinary_loop(run):
     recipe, task = run.recipe, run.task
     torch.manual_seed(run.seed)
     module = run.model.build(task.in_features)
-    optimiser = {"Adam": torch.optim.Adam, "SGD": torch.optim.SGD}[recipe.optimiser.kind](module.parameters(), lr=recipe.optimiser.lr)
+    optimiser = {"Adam": torch.optim.Adam, "SGD": torch.optim.SGD}[recipe.optimiser.kind](
+        module.parameters(), lr=recipe.optimiser.lr
+    )
     constants, errors, weights = task.constants(run.seed), [], []
     for iteration in range(recipe.iterations + 1):
         if iteration % recipe.log_interval == 0:
             module.eval()
             with torch.no_grad():
                 sets = task.evaluation(run.seed)
-                errors.append([float((module(sets[n].inputs) - sets[n].targets).square().mean()) for n in ("valid", "test")])
-            weights.append({name: parameter.detach().numpy().copy() for name, parameter in module.named_parameters()})
+                errors.append(
+                    [
+                        float((module(sets[n].inputs) - sets[n].targets).square().mean())
+                        for n in ("valid", "test")
+                    ]
+                )
+            weights.append(
+                {name: parameter.detach().numpy().copy() for name, parameter in module.named_parameters()}
+            )
             module.train()
         if iteration == recipe.iterations:
             return np.array(errors), weights
-        noise = uniforms(torch.tensor([run.seed]), torch.tensor(iteration), task.noise_rows(), recipe.batch_size)[0]
+        noise = uniforms(
+            torch.tensor([run.seed]), torch.tensor(iteration), task.noise_rows(), recipe.batch_size
+        )[0]
         x, target = task.batch(noise, constants, {})
         loss = LOSSES[recipe.loss](module(x), target)
         for p in recipe.penalties:
@@ -61,7 +74,9 @@ def ordinary_loop(run):
                 beta = p.start * p.growth ** min(iteration // p.every, round(np.log10(p.end / p.start)))
                 loss = loss + beta * sum(w.abs().sum() for w in module.parameters())
             else:
-                loss = loss + p.weight * np.clip((iteration - p.start) / (p.end - p.start), 0, 1) * penalty(module)
+                loss = loss + p.weight * np.clip((iteration - p.start) / (p.end - p.start), 0, 1) * penalty(
+                    module
+                )
         optimiser.zero_grad()
         loss.backward()
         if recipe.clip_gradient_norm is not None:
@@ -76,11 +91,22 @@ CASES = {
     "NRU, large steps": run(Stack.of("NRU", 1), optimiser=Adam(lr=1.0), seed=3),
     "NMRU, clipped gradient": run(clip_gradient_norm=1.0, seed=4),
     "NMRU with a gate, clipped gradient": run(  # two tensors, whose norms are not that of both
-        Stack(layers=(Layer(unit="NMRU", options={"gate": "zero"}),)), optimiser=SGD(lr=1e-2), clip_gradient_norm=1.0, seed=5,
+        Stack(layers=(Layer(unit="NMRU", options={"gate": "zero"}),)),
+        optimiser=SGD(lr=1e-2),
+        clip_gradient_norm=1.0,
+        seed=5,
     ),
-    "NMRU, SGD, 10 inputs": run(task=SingleModuleTask.on("U[-2,2)", "div", inputs=10), optimiser=SGD(lr=1e-3), clip_gradient_norm=1.0),
-    "NAU-NMU": run(Stack.of("NAU", 2, "NMU", 1), task=TenParameterTask(), penalties=(Discretisation(weight=10.0, start=0, end=50),)),
-    "NALU-NALU, 100 inputs": run(Stack.of("NALU", 2, "NALU", 1), task=SubsetArithmeticTask(operation="mul"), iterations=20),
+    "NMRU, SGD, 10 inputs": run(
+        task=SingleModuleTask.on("U[-2,2)", "div", inputs=10), optimiser=SGD(lr=1e-3), clip_gradient_norm=1.0
+    ),
+    "NAU-NMU": run(
+        Stack.of("NAU", 2, "NMU", 1),
+        task=TenParameterTask(),
+        penalties=(Discretisation(weight=10.0, start=0, end=50),),
+    ),
+    "NALU-NALU, 100 inputs": run(
+        Stack.of("NALU", 2, "NALU", 1), task=SubsetArithmeticTask(operation="mul"), iterations=20
+    ),
     "NAC, MAPE": run(Stack.of("NAC", 1), loss="mape"),
     "NAC, MSE + PCC": run(Stack.of("NAC", 1), loss="mse+pcc"),
     "PCC": run(Stack.of("NMU", 1), task=SingleModuleTask.on("U[1,2)", "mul"), loss="pcc"),
@@ -150,9 +176,13 @@ def test_one_and_two_threads_agree():
 
 
 # Intervals of nine and four updates: with two in a call, the last call of an interval has one or two.
-SOME = CASES["modified Real NPU"].but(recipe=CASES["modified Real NPU"].recipe.but(iterations=40, log_interval=9))
+SOME = CASES["modified Real NPU"].but(
+    recipe=CASES["modified Real NPU"].recipe.but(iterations=40, log_interval=9)
+)
 OTHERS = [
-    SOME.but(seed=1, task=SingleModuleTask.on("U[-20,-10)", "div"), recipe=SOME.recipe.but(optimiser=Adam(lr=0.3))),
+    SOME.but(
+        seed=1, task=SingleModuleTask.on("U[-20,-10)", "div"), recipe=SOME.recipe.but(optimiser=Adam(lr=0.3))
+    ),
     SOME.but(seed=2, recipe=SOME.recipe.but(penalties=(Discretisation(weight=10.0, start=0, end=10),))),
     *(SOME.but(seed=seed) for seed in (3, 4)),
 ]
@@ -181,10 +211,22 @@ def test_a_run_alone_equals_the_run_in_a_compiled_ensemble(compiled):
 
 def test_compiled_equals_eager_with_a_hidden_layer():
     """Six outputs and batches of 100 leave partly filled vectors, which once were stored behind the end of a buffer."""
-    model = Stack(layers=(Layer(unit="RealNPU", out_features=6), Layer(unit="NAU", out_features=4, options={"clamp": "none"})))
-    recipe = {"task": SimpleArithmeticTask(), "batch_size": 100, "optimiser": RMSProp(lr=1e-3), "selection": "last"}
+    model = Stack(
+        layers=(
+            Layer(unit="RealNPU", out_features=6),
+            Layer(unit="NAU", out_features=4, options={"clamp": "none"}),
+        )
+    )
+    recipe = {
+        "task": SimpleArithmeticTask(),
+        "batch_size": 100,
+        "optimiser": RMSProp(lr=1e-3),
+        "selection": "last",
+    }
     runs = [run(model, seed, **recipe) for seed in range(5)]
-    eager, compiled = (with_eager_evaluation(Ensemble(runs, compiled=compiled)).train() for compiled in (False, True))
+    eager, compiled = (
+        with_eager_evaluation(Ensemble(runs, compiled=compiled)).train() for compiled in (False, True)
+    )
     assert_compiled_equals_eager(compiled, eager)
 
 
@@ -199,7 +241,10 @@ def test_several_updates_in_one_compiled_call_change_nothing(compiled):
 
 
 def test_the_common_stream_shares_inputs_but_not_weights_or_operands():
-    runs = [run(task=SingleModuleTask.on("U[1,2)", "div", inputs=10), stream="common", seed=seed) for seed in range(3)]
+    runs = [
+        run(task=SingleModuleTask.on("U[1,2)", "div", inputs=10), stream="common", seed=seed)
+        for seed in range(3)
+    ]
     ensemble, seen = Ensemble(runs), []
     batch = SingleModuleTask.batch
 
@@ -237,8 +282,15 @@ def test_selection():
 
 
 def test_a_run_that_becomes_nan_does_not_stop_the_others():
-    broken = run(task=SingleModuleTask.on("U[10,20)", "mul"), model=Stack.of("Linear", 1), optimiser=SGD(lr=1e30), seed=1)
-    sound = run(task=SingleModuleTask.on("U[1,2)", "mul"), model=Stack.of("Linear", 1), optimiser=SGD(lr=1e-3))
+    broken = run(
+        task=SingleModuleTask.on("U[10,20)", "mul"),
+        model=Stack.of("Linear", 1),
+        optimiser=SGD(lr=1e30),
+        seed=1,
+    )
+    sound = run(
+        task=SingleModuleTask.on("U[1,2)", "mul"), model=Stack.of("Linear", 1), optimiser=SGD(lr=1e-3)
+    )
     log = Ensemble([broken, sound]).train()
     assert log.nan_at[0] == 20 and np.isnan(log.nan_at[1])
     assert np.isnan(log.errors["test"][-1, 0]) and np.isfinite(log.errors["test"][-1, 1])
@@ -275,5 +327,9 @@ def test_a_run_that_has_become_nan_stays_so():
     task = SubsetArithmeticTask(operation="mul", inputs=8, subset_ratio=0.5)
     log = Ensemble([Run(task=task, model=Stack.of("Linear", 2, "Linear", 1), recipe=recipe, seed=0)]).train()
     ended = log.iterations >= log.nan_at[0]
-    assert ended.sum() >= 5 and np.isnan(log.errors["valid"][ended]).all() and np.isnan(log.errors["test"][ended]).all()
+    assert (
+        ended.sum() >= 5
+        and np.isnan(log.errors["valid"][ended]).all()
+        and np.isnan(log.errors["test"][ended]).all()
+    )
     assert log.iterations[log.selected[0]] < log.nan_at[0]

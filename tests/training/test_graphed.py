@@ -3,18 +3,34 @@
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
-
-from nalm.training.ode.ensemble import NODEEnsemble
 from companion.arms import runs_of
-from nalm.models import DigitSequence, Layer, Stack
 from companion.division import settings as division
 from companion.nau_nmu import settings as nau_nmu
 from companion.npu import settings as npu
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+from nalm.models import DigitSequence, Layer, Stack
+from nalm.tasks import (
+    DigitSequenceTask,
+    FractionalSIRTask,
+    LargeScaleTask,
+    SingleModuleTask,
+    SubsetArithmeticTask,
+)
+from nalm.training import (
+    L1,
+    Adam,
+    Checkpoint,
+    Discretisation,
+    Ensemble,
+    GraphedEnsemble,
+    Recipe,
+    Run,
+    graphed,
+)
+from nalm.training.ode.ensemble import NODEEnsemble
 from nalm.training.trainers import trainer_of
-from nalm.tasks import DigitSequenceTask, FractionalSIRTask, LargeScaleTask, SingleModuleTask, SubsetArithmeticTask
-from nalm.training import L1, Adam, Checkpoint, Discretisation, Ensemble, GraphedEnsemble, Recipe, Run, graphed
 
 
 class Tape(TorchDispatchMode):
@@ -32,7 +48,9 @@ class Tape(TorchDispatchMode):
     @torch.no_grad()
     def play(self):
         for operation, arguments, options, recorded in self.operations:
-            for old, new in zip(tree_leaves(recorded), tree_leaves(operation(*arguments, **options)), strict=True):
+            for old, new in zip(
+                tree_leaves(recorded), tree_leaves(operation(*arguments, **options)), strict=True
+            ):
                 if isinstance(old, torch.Tensor):
                     old.copy_(new)
 
@@ -46,7 +64,10 @@ def taped(function, device):
     return tape.play
 
 
-DEVICES = [pytest.param(("cpu", taped), id="stand-in"), pytest.param(("cuda", graphed.captured), id="cuda", marks=pytest.mark.gpu)]
+DEVICES = [
+    pytest.param(("cpu", taped), id="stand-in"),
+    pytest.param(("cuda", graphed.captured), id="cuda", marks=pytest.mark.gpu),
+]
 
 
 @pytest.fixture(params=DEVICES)
@@ -64,8 +85,13 @@ def run(seed, task=None, model=None, **recipe):
 
 PENALTIES = (L1(start=1e-4, end=1e-2, every=20), Discretisation(weight=0.5, start=20, end=40))
 CASES = {
-    "own streams, penalties that grow": [run(seed, penalties=PENALTIES, clip_gradient_norm=1.0) for seed in range(3)],
-    "common stream": [run(seed, SubsetArithmeticTask(operation="mul"), Stack.of("NAU", 2, "NMU", 1), stream="common") for seed in range(3)],
+    "own streams, penalties that grow": [
+        run(seed, penalties=PENALTIES, clip_gradient_norm=1.0) for seed in range(3)
+    ],
+    "common stream": [
+        run(seed, SubsetArithmeticTask(operation="mul"), Stack.of("NAU", 2, "NMU", 1), stream="common")
+        for seed in range(3)
+    ],
 }
 
 
@@ -120,10 +146,18 @@ def runs_of_the_papers():
     for stream in ("own", "common"):
         yield from nau_nmu.subset_runs(nau_nmu.arms(), ["sub"], seeds=1, stream=stream)
     yield from runs_of({name: npu.simple_arm(name) for name in npu.SIMPLE}, [npu.simple_task()], seeds=1)
-    yield from runs_of({name: npu.large_scale_arm(name, "root") for name in npu.LARGE_SCALE}, [LargeScaleTask(operation="root")], seeds=1)
+    yield from runs_of(
+        {name: npu.large_scale_arm(name, "root") for name in npu.LARGE_SCALE},
+        [LargeScaleTask(operation="root")],
+        seeds=1,
+    )
 
 
-@pytest.mark.parametrize("run", list(runs_of_the_papers()), ids=lambda run: f"{type(run.task).__name__}-{run.labels['model']}-{run.recipe.stream}")
+@pytest.mark.parametrize(
+    "run",
+    list(runs_of_the_papers()),
+    ids=lambda run: f"{type(run.task).__name__}-{run.labels['model']}-{run.recipe.stream}",
+)
 def test_an_update_stays_on_its_device(run):
     """Batches are drawn there from seed and iteration. On the device "meta", which has shapes and no values, an update that asked for one would fail."""
 
@@ -150,7 +184,11 @@ def test_an_update_stays_on_its_device(run):
 def test_records_are_trained_with_it_on_cuda_devices():
     arm = npu.fsir_arm("RealNPU", hidden=6, penalty=0.1)
     dynamics = Run(task=FractionalSIRTask(), model=arm.model, recipe=arm.recipe, seed=0)
-    assert [trainer_of(run(0), device) for device in ("cpu", "cuda", "cuda:1")] == [Ensemble, GraphedEnsemble, GraphedEnsemble]
+    assert [trainer_of(run(0), device) for device in ("cpu", "cuda", "cuda:1")] == [
+        Ensemble,
+        GraphedEnsemble,
+        GraphedEnsemble,
+    ]
     assert trainer_of(dynamics, "cuda") is NODEEnsemble
 
 

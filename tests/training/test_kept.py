@@ -6,9 +6,9 @@ import random
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import kills
 import pytest
 
-import kills
 from nalm.training import kept
 
 KILLS = """#!/usr/bin/env bash
@@ -21,7 +21,9 @@ while [ $# -gt 0 ]; do [ "$1" = -o ] && echo half > "$2" && kill -9 $PPID; shift
 @pytest.fixture(scope="module")
 def loaded():
     """Calls a function in a process that has loaded the compiler, so that those which it forks are as good as fresh ones and start at once."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"), initializer=kills.load) as process:
+    with ProcessPoolExecutor(
+        1, mp_context=multiprocessing.get_context("spawn"), initializer=kills.load
+    ) as process:
         yield lambda function, *arguments: process.submit(function, *arguments).result()
 
 
@@ -35,7 +37,10 @@ def first(loaded, tmp_path_factory):
 def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(first):
     folder, found = first
     assert found[0] == found[1] and Path(found[0].folder).parent == folder
-    assert (found[0].read, found[0].compiled) == (0, 1)  # neither came late enough to read what the other kept
+    assert (found[0].read, found[0].compiled) == (
+        0,
+        1,
+    )  # neither came late enough to read what the other kept
 
 
 def test_a_later_process_reads_what_they_compiled(loaded, first):
@@ -116,7 +121,11 @@ def test_a_compiler_that_is_killed_leaves_no_half_file(loaded, tmp_path):
     cxx.write_text(KILLS)
     cxx.chmod(0o755)
     assert loaded(kills.exit_code, tmp_path / "compiled", str(cxx)) == -9
-    left = [file.name for file in (tmp_path / "compiled").rglob("*") if file.is_file() and file.read_bytes() == b"half\n"]
+    left = [
+        file.name
+        for file in (tmp_path / "compiled").rglob("*")
+        if file.is_file() and file.read_bytes() == b"half\n"
+    ]
     assert left and all(name.endswith(".new") for name in left)
 
 

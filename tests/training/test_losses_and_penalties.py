@@ -24,13 +24,19 @@ def test_losses():
     assert float(pcc(output, target)) == pytest.approx(1 - correlation, abs=1e-4)
 
 
-@pytest.mark.parametrize(("iteration", "expected"), [(0, 0), (20_000, 0), (27_500, 5), (35_000, 10), (10**6, 10)])
+@pytest.mark.parametrize(
+    ("iteration", "expected"), [(0, 0), (20_000, 0), (27_500, 5), (35_000, 10), (10**6, 10)]
+)
 def test_discretisation_ramp(iteration, expected):
-    assert coefficient(Discretisation(weight=10.0, start=20_000, end=35_000), iteration) == pytest.approx(expected)
+    assert coefficient(Discretisation(weight=10.0, start=20_000, end=35_000), iteration) == pytest.approx(
+        expected
+    )
 
 
 @pytest.mark.parametrize("kind", [L1, Norms])
-@pytest.mark.parametrize(("iteration", "expected"), [(0, 1e-9), (9_999, 1e-9), (10_000, 1e-8), (20_000, 1e-7), (10**6, 1e-7)])
+@pytest.mark.parametrize(
+    ("iteration", "expected"), [(0, 1e-9), (9_999, 1e-9), (10_000, 1e-8), (20_000, 1e-7), (10**6, 1e-7)]
+)
 def test_growing_coefficient(kind, iteration, expected):
     assert coefficient(kind(start=1e-9, end=1e-7), iteration) == pytest.approx(expected, rel=1e-5)
 

@@ -3,14 +3,27 @@
 import numpy as np
 import pytest
 import torch
+from companion.division import settings as division
 
 from nalm.models import Stack
-from companion.division import settings as division
-from nalm.tasks import LargeScaleTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask, Uniform, UniformUnion
+from nalm.tasks import (
+    LargeScaleTask,
+    SingleModuleTask,
+    SubsetArithmeticTask,
+    TenParameterTask,
+    Uniform,
+    UniformUnion,
+)
 from nalm.training import Adam, Ensemble, Recipe, Run
 from nalm.training.numpy_stream import BLOCK, NumPyStream
 
-OPERATIONS = {"mul": lambda a, b: a * b, "sub": lambda a, b: a - b, "div": lambda a, b: a / b, "root": lambda a, b: np.sqrt(a), "squared": lambda a, b: a * a}
+OPERATIONS = {
+    "mul": lambda a, b: a * b,
+    "sub": lambda a, b: a - b,
+    "div": lambda a, b: a / b,
+    "root": lambda a, b: np.sqrt(a),
+    "squared": lambda a, b: a * a,
+}
 
 
 def plain_batches(task, seed, subset, overlap, iterations, batch_size=128):
@@ -31,16 +44,34 @@ def plain_batches(task, seed, subset, overlap, iterations, batch_size=128):
 
 
 def runs_of(task, seeds, **recipe):
-    recipe = Recipe(iterations=recipe.pop("iterations", 100), optimiser=Adam(lr=1e-2), stream="numpy", **recipe)
-    return [Run(task=task.but(targets="float64"), model=Stack.of("NAU", 2, "NMU", 1), recipe=recipe, seed=seed) for seed in seeds]
+    recipe = Recipe(
+        iterations=recipe.pop("iterations", 100), optimiser=Adam(lr=1e-2), stream="numpy", **recipe
+    )
+    return [
+        Run(task=task.but(targets="float64"), model=Stack.of("NAU", 2, "NMU", 1), recipe=recipe, seed=seed)
+        for seed in seeds
+    ]
 
 
 @pytest.mark.parametrize(
     ("task", "subset", "overlap"),
     [
         (TenParameterTask(), 0, 0),
-        *((SubsetArithmeticTask(operation=operation), 25, 12) for operation in ("mul", "sub", "div", "root", "squared")),
-        (SubsetArithmeticTask(operation="mul", interpolation=Uniform(low=-2.0, high=2.0), inputs=30, subset_ratio=0.5, overlap_ratio=0.0), 15, 0),
+        *(
+            (SubsetArithmeticTask(operation=operation), 25, 12)
+            for operation in ("mul", "sub", "div", "root", "squared")
+        ),
+        (
+            SubsetArithmeticTask(
+                operation="mul",
+                interpolation=Uniform(low=-2.0, high=2.0),
+                inputs=30,
+                subset_ratio=0.5,
+                overlap_ratio=0.0,
+            ),
+            15,
+            0,
+        ),
         (SingleModuleTask.on("U[-2,2)", operation="div"), 1, 0),
         (SingleModuleTask.on("U[0.1,0.2)", operation="div", inputs=10), 1, 0),
     ],
@@ -54,7 +85,11 @@ def test_inputs_and_targets_are_those_of_a_plain_loop_to_the_last_bit(task, subs
             assert torch.equal(batch[run, :-1].mT, x) and torch.equal(batch[run, -1:].mT, t)
 
 
-@pytest.mark.parametrize("ranges", [division.MIXED_SIGNS["1"], *list(division.DISTRIBUTIONS.values())[::3]], ids=lambda pair: str(pair[0]))
+@pytest.mark.parametrize(
+    "ranges",
+    [division.MIXED_SIGNS["1"], *list(division.DISTRIBUTIONS.values())[::3]],
+    ids=lambda pair: str(pair[0]),
+)
 def test_successive_batches_of_any_range_are_drawn_one_by_one(ranges):
     task = division.task(ranges)
     together, alone = task.generator(3), task.generator(3)
@@ -116,21 +151,40 @@ def test_training_is_that_of_a_plain_loop():
         for unit in model:
             unit.project_()
     for name, parameter in model.named_parameters():
-        torch.testing.assert_close(torch.from_numpy(log.weights[name][0]), parameter.detach(), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            torch.from_numpy(log.weights[name][0]), parameter.detach(), rtol=1e-4, atol=1e-5
+        )
 
 
-@pytest.mark.parametrize("task", [TenParameterTask(), LargeScaleTask(operation="add")], ids=lambda task: task.kind)
+@pytest.mark.parametrize(
+    "task", [TenParameterTask(), LargeScaleTask(operation="add")], ids=lambda task: task.kind
+)
 def test_a_task_without_such_batches_is_refused(task):
     with pytest.raises(ValueError, match="The stream 'numpy' has its targets in float64"):
-        Run(task=task, model=Stack.of("NAU", 1), recipe=Recipe(iterations=1, optimiser=Adam(lr=1e-2), stream="numpy"), seed=0)
+        Run(
+            task=task,
+            model=Stack.of("NAU", 1),
+            recipe=Recipe(iterations=1, optimiser=Adam(lr=1e-2), stream="numpy"),
+            seed=0,
+        )
 
 
 @pytest.mark.parametrize("operation", ["add", "sub", "mul"])
 @pytest.mark.parametrize("task", [SubsetArithmeticTask, SingleModuleTask], ids=["subset", "single"])
 def test_targets_in_float64_are_rounded_once(task, operation):
-    task = task(operation=operation, **({} if task is SubsetArithmeticTask else SingleModuleTask.on("U[1,2)", operation).model_dump(include={"inputs"})), **(
-        {} if task is SubsetArithmeticTask else {"interpolation": Uniform(low=1.0, high=2.0), "extrapolation": Uniform(low=2.0, high=6.0)}
-    ))
+    task = task(
+        operation=operation,
+        **(
+            {}
+            if task is SubsetArithmeticTask
+            else SingleModuleTask.on("U[1,2)", operation).model_dump(include={"inputs"})
+        ),
+        **(
+            {}
+            if task is SubsetArithmeticTask
+            else {"interpolation": Uniform(low=1.0, high=2.0), "extrapolation": Uniform(low=2.0, high=6.0)}
+        ),
+    )
     noise = torch.rand(task.in_features, 64, generator=torch.Generator().manual_seed(0))
     x, found = task.but(targets="float64").batch(noise, task.constants(5), {})
     same, _ = task.batch(noise, task.constants(5), {})
@@ -151,17 +205,23 @@ def test_runs_that_share_a_batch_have_targets_of_their_own():
     assert torch.equal(together, alone) and len({tuple(targets.flatten().tolist()) for targets in alone}) == 4
 
 
-
 def test_the_coin_of_the_papers_code():
     first, second = Uniform(low=-6.0, high=-2.0), Uniform(low=2.0, high=6.0)
-    ours, theirs = (UniformUnion(first=first, second=second, coin=coin).sample(np.random.RandomState(8689336), (1000, 2)) for coin in (0, 1))
+    ours, theirs = (
+        UniformUnion(first=first, second=second, coin=coin).sample(np.random.RandomState(8689336), (1000, 2))
+        for coin in (0, 1)
+    )
     generator = np.random.RandomState(8689336)
     below, above = generator.uniform(-6, -2, (1000, 2)), generator.uniform(2, 6, (1000, 2))
     coin = generator.randint(0, 2, (1000, 2))
-    assert np.array_equal(theirs, np.where(coin == 1, below, above)) and np.array_equal(ours, np.where(coin == 0, below, above))
+    assert np.array_equal(theirs, np.where(coin == 1, below, above)) and np.array_equal(
+        ours, np.where(coin == 0, below, above)
+    )
 
 
 def test_the_mirrored_test_set():
-    up, down = (LargeScaleTask(operation="mul", mirrored=mirrored).evaluation(0) for mirrored in (False, True))
+    up, down = (
+        LargeScaleTask(operation="mul", mirrored=mirrored).evaluation(0) for mirrored in (False, True)
+    )
     assert torch.equal(up["valid"].inputs, down["valid"].inputs)
     torch.testing.assert_close(down["test"].inputs, -up["test"].inputs)  # of U[-2,2)

@@ -8,14 +8,14 @@ import pytest
 import torch
 from scipy.optimize import minimize, rosen, rosen_der
 
+from nalm.models import NODE, Layer
+from nalm.records import Store, code, freshness, run_all
+from nalm.tasks import FractionalSIRTask
+from nalm.training import L1, LBFGS, Recipe, RMSProp, Run
+from nalm.training.checkpoint import SealedCheckpoint
 from nalm.training.ode import lbfgs
 from nalm.training.ode.ensemble import NODEEnsemble
 from nalm.training.ode.lbfgs import minimise_together
-from nalm.models import NODE, Layer
-from nalm.records import Store, code, freshness, run_all
-from nalm.training.checkpoint import SealedCheckpoint
-from nalm.tasks import FractionalSIRTask
-from nalm.training import L1, LBFGS, Recipe, RMSProp, Run
 
 
 def node(unit="NPU", hidden=3, **options):
@@ -28,11 +28,25 @@ def node(unit="NPU", hidden=3, **options):
 
 def run(seed=0, model=None, beta=0.0, **recipe):
     penalties = (L1(start=beta, end=beta),) if beta else ()
-    defaults = {"iterations": 6, "optimiser": RMSProp(lr=0.005), "log_interval": 3, "batch_size": 40, "selection": "last", "stream": "common"}
-    return Run(task=FractionalSIRTask(), model=model or node(), recipe=Recipe(**(defaults | {"penalties": penalties} | recipe)), seed=seed)
+    defaults = {
+        "iterations": 6,
+        "optimiser": RMSProp(lr=0.005),
+        "log_interval": 3,
+        "batch_size": 40,
+        "selection": "last",
+        "stream": "common",
+    }
+    return Run(
+        task=FractionalSIRTask(),
+        model=model or node(),
+        recipe=Recipe(**(defaults | {"penalties": penalties} | recipe)),
+        seed=seed,
+    )
 
 
-@pytest.mark.parametrize("options", [{}, {"method": "rk4"}, {"step": 200 / 7}, {"method": "rk4", "positive": True}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"method": "rk4"}, {"step": 200 / 7}, {"method": "rk4", "positive": True}], ids=str
+)
 def test_the_loss_and_its_gradient_are_those_of_torchdiffeq(options):
     runs = [run(seed, node(**options)) for seed in range(2)]
     ensemble = NODEEnsemble(runs, compiled=False)
@@ -51,7 +65,12 @@ def test_the_loss_and_its_gradient_are_those_of_torchdiffeq(options):
 def test_compiled_and_eager_agree():
     runs = [run(0, node(step=100.0))]
     eager, compiled = (NODEEnsemble(runs, compiled=c) for c in (False, True))
-    torch.testing.assert_close(eager._gradients(eager.parameters, 0)[0], compiled._gradients(compiled.parameters, 0)[0], rtol=1e-10, atol=0)
+    torch.testing.assert_close(
+        eager._gradients(eager.parameters, 0)[0],
+        compiled._gradients(compiled.parameters, 0)[0],
+        rtol=1e-10,
+        atol=0,
+    )
 
 
 def test_a_run_learns_the_same_in_any_company():
@@ -81,14 +100,23 @@ class Stopping(SealedCheckpoint):
 
 
 def bits(log):
-    arrays = {**log.errors, **log.weights, "iterations": log.iterations, "sparsity": log.sparsity_errors, "nan_at": log.nan_at}
+    arrays = {
+        **log.errors,
+        **log.weights,
+        "iterations": log.iterations,
+        "sparsity": log.sparsity_errors,
+        "nan_at": log.nan_at,
+    }
     return {name: array.tobytes() for name, array in arrays.items()}
 
 
 @pytest.mark.parametrize("finish", [None, LBFGS(iterations=4)], ids=str)
 def test_an_interrupted_training_goes_on_to_the_same_bits(tmp_path, finish):
     wild = run(9, optimiser=RMSProp(lr=50.0), beta=0.1, log_interval=2, finish=finish)
-    runs = [wild, *(run(seed, beta=beta, log_interval=2, finish=finish) for seed in range(2) for beta in (0.1, 1.0))]
+    runs = [
+        wild,
+        *(run(seed, beta=beta, log_interval=2, finish=finish) for seed in range(2) for beta in (0.1, 1.0)),
+    ]
     whole, interruptions, log = NODEEnsemble(runs).train(), 0, None
     while log is None:
         told = []
@@ -120,27 +148,44 @@ def test_a_checkpoint_of_other_runs_is_not_used(tmp_path):
     with pytest.raises(Interrupted):
         NODEEnsemble([run(0)]).train(checkpoint=Stopping(path, 2))
     other = [run(1)]
-    assert bits(NODEEnsemble(other).train(checkpoint=SealedCheckpoint(path))) == bits(NODEEnsemble(other).train())
+    assert bits(NODEEnsemble(other).train(checkpoint=SealedCheckpoint(path))) == bits(
+        NODEEnsemble(other).train()
+    )
 
 
 def test_imaginary_weights_stay_where_they_are_told_to():
     model = node(imaginary_until=2)
-    weights = [NODEEnsemble([run(0, model, iterations=n, finish=finish)]).train().weights for n, finish in ((2, None), (6, LBFGS(iterations=3)))]
+    weights = [
+        NODEEnsemble([run(0, model, iterations=n, finish=finish)]).train().weights
+        for n, finish in ((2, None), (6, LBFGS(iterations=3)))
+    ]
     np.testing.assert_array_equal(weights[0]["field.0.weight_im"], weights[1]["field.0.weight_im"])
     assert (weights[0]["field.0.weight"] != weights[1]["field.0.weight"]).any()
 
 
 def test_a_diverged_run_is_recorded_and_harms_no_other(tmp_path):
     wild = run(0, optimiser=RMSProp(lr=50.0), finish=LBFGS(iterations=3))
-    rows = run_all([wild, run(1, finish=LBFGS(iterations=3))], "demo/node", results=str(tmp_path), progress=False)
+    rows = run_all(
+        [wild, run(1, finish=LBFGS(iterations=3))], "demo/node", results=str(tmp_path), progress=False
+    )
     assert not np.isfinite(rows["valid_mse"][0]) and np.isfinite(rows["valid_mse"][1])
 
 
 def test_rows_hold_weights_and_what_else_is_counted(tmp_path):
     large = node("Dense", 50)
-    rows = run_all([run(), run(model=large, iterations=1)], "demo/node", results=str(tmp_path), progress=False)
-    assert set(json.loads(rows["weights"][0])) == {"field.0.weight", "field.0.weight_im", "field.0.gate", "field.1.weight"}
-    assert rows["parameters"][1] == 3 * 50 + 50 + 50 * 3 and 0 < rows["parameters_above_0.01"][1] <= rows["parameters_above_0.001"][1]
+    rows = run_all(
+        [run(), run(model=large, iterations=1)], "demo/node", results=str(tmp_path), progress=False
+    )
+    assert set(json.loads(rows["weights"][0])) == {
+        "field.0.weight",
+        "field.0.weight_im",
+        "field.0.gate",
+        "field.1.weight",
+    }
+    assert (
+        rows["parameters"][1] == 3 * 50 + 50 + 50 * 3
+        and 0 < rows["parameters_above_0.01"][1] <= rows["parameters_above_0.001"][1]
+    )
     assert {"negative_updates", "finish_iterations"} <= set(rows)
     again = run_all([run()], "demo/node", results=str(tmp_path), progress=False)
     assert again["weights"][0] == rows["weights"][0] and len(Store(tmp_path, "demo/node").read()) == 2
@@ -149,7 +194,11 @@ def test_rows_hold_weights_and_what_else_is_counted(tmp_path):
 def test_rows_depend_on_how_differential_equations_are_trained(tmp_path, monkeypatch):
     run_all([run(iterations=1)], "demo/node", results=str(tmp_path), progress=False)
     assert freshness("demo/node", tmp_path) == "fresh"
-    monkeypatch.setitem(code.LOADED, "nalm.training.ode.lbfgs", code.LOADED["nalm.training.ode.lbfgs"].replace("ftol\": 0.0", "ftol\": 1e-9"))
+    monkeypatch.setitem(
+        code.LOADED,
+        "nalm.training.ode.lbfgs",
+        code.LOADED["nalm.training.ode.lbfgs"].replace('ftol": 0.0', 'ftol": 1e-9'),
+    )
     assert freshness("demo/node", tmp_path) == "older than the code it depends on"
 
 
@@ -157,7 +206,11 @@ def test_rows_depend_on_how_differential_equations_are_trained(tmp_path, monkeyp
 def minimised(monkeypatch):
     """What SciPy found in each start of a run."""
     found = []
-    monkeypatch.setattr(lbfgs, "minimize", lambda *arguments, **options: found.append(minimize(*arguments, **options)) or found[-1])
+    monkeypatch.setattr(
+        lbfgs,
+        "minimize",
+        lambda *arguments, **options: found.append(minimize(*arguments, **options)) or found[-1],
+    )
     return found
 
 
@@ -180,7 +233,9 @@ def test_iterations_before_a_new_start_count(minimised):
     def losses(x):
         kink = x[:, 1] - x[:, 0] ** 2
         slope = 8 * np.sign(kink)
-        return 8 * np.abs(kink) + (1 - x[:, 0]) ** 2, np.stack([-2 * x[:, 0] * slope - 2 * (1 - x[:, 0]), slope], 1)
+        return 8 * np.abs(kink) + (1 - x[:, 0]) ** 2, np.stack(
+            [-2 * x[:, 0] * slope - 2 * (1 - x[:, 0]), slope], 1
+        )
 
     starts = np.array([[0.377, -0.396], [5.48, -9.235], [3.763, 2.331]])
     _, iterations = minimise_together(losses, starts, LBFGS(iterations=200))

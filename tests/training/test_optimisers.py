@@ -21,7 +21,9 @@ def test_updates_are_torchs(optimiser):
     torch_optimisers = [TORCH[optimiser.kind](r, float(lr)) for r, lr in zip(references, rates, strict=True)]
     for step in range(50):
         gradient = parameter**3 - 1  # of sum(p**4 / 4 - p)
-        parameter, *slots = optimiser.update(parameter, gradient, state, rates.double()[:, None], torch.tensor(step))
+        parameter, *slots = optimiser.update(
+            parameter, gradient, state, rates.double()[:, None], torch.tensor(step)
+        )
         state = tuple(slots)
         for reference, torch_optimiser in zip(references, torch_optimisers, strict=True):
             torch_optimiser.zero_grad()
@@ -38,5 +40,7 @@ def test_small_gradients_are_taken_as_torch_takes_them(optimiser):
     reference.grad = gradient
     TORCH[optimiser.kind](reference, optimiser.lr).step()
     state = tuple(torch.zeros_like(gradient) for _ in optimiser.slots)
-    found, *_ = optimiser.update(torch.zeros_like(gradient), gradient, state, torch.tensor(0.1, dtype=torch.float64), torch.tensor(0))
+    found, *_ = optimiser.update(
+        torch.zeros_like(gradient), gradient, state, torch.tensor(0.1, dtype=torch.float64), torch.tensor(0)
+    )
     torch.testing.assert_close(found, reference.detach(), rtol=1e-6, atol=0)

@@ -7,7 +7,13 @@ from nalm.tasks import SingleModuleTask
 from nalm.training import L1, LBFGS, SGD, Adam, Recipe, Run
 
 RECIPE = Recipe(iterations=100, optimiser=Adam(lr=1e-2), log_interval=10)
-RUN = Run(task=SingleModuleTask.on("U[1,2)", operation="mul"), model=Stack.of("NMU", 1), recipe=RECIPE, seed=0, threshold=1e-5)
+RUN = Run(
+    task=SingleModuleTask.on("U[1,2)", operation="mul"),
+    model=Stack.of("NMU", 1),
+    recipe=RECIPE,
+    seed=0,
+    threshold=1e-5,
+)
 
 OF_RECIPE = {
     "iterations": 101,
@@ -29,7 +35,9 @@ OF_RUN = {
 
 
 def test_every_field_is_tried():
-    assert set(OF_RECIPE) == set(Recipe.model_fields) and {*OF_RUN, "recipe", "seed", "labels"} == set(Run.model_fields)
+    assert set(OF_RECIPE) == set(Recipe.model_fields) and {*OF_RUN, "recipe", "seed", "labels"} == set(
+        Run.model_fields
+    )
 
 
 @pytest.mark.parametrize("name", OF_RECIPE)
@@ -50,4 +58,6 @@ def test_the_learning_rate_changes_the_key():
 
 def test_the_seed_is_beside_the_configuration_and_labels_are_nowhere():
     other = RUN.but(seed=7, labels={"model": "another name"})
-    assert other.configuration_key == RUN.configuration_key and (RUN.key, other.key) == tuple(f"{RUN.configuration_key}-{seed}" for seed in (0, 7))
+    assert other.configuration_key == RUN.configuration_key and (RUN.key, other.key) == tuple(
+        f"{RUN.configuration_key}-{seed}" for seed in (0, 7)
+    )

@@ -28,8 +28,11 @@ def checkpoint(tmp_path):
 
 def text(content):
     """Equal for equal contents, to the last bit."""
-    return repr({name: value for name, value in content.items() if name not in ("weights", "errors")}) + "".join(
-        f"{tensor.dtype}{tuple(tensor.shape)}{tensor.numpy().tobytes().hex()}" for tensor in (*content["weights"].values(), content["errors"][0])
+    return repr(
+        {name: value for name, value in content.items() if name not in ("weights", "errors")}
+    ) + "".join(
+        f"{tensor.dtype}{tuple(tensor.shape)}{tensor.numpy().tobytes().hex()}"
+        for tensor in (*content["weights"].values(), content["errors"][0])
     )
 
 
@@ -82,7 +85,9 @@ def sealed(file):
     torch.save({"sha256": _digest(content), "bytes": content}, file)
 
 
-@pytest.mark.parametrize("kind", ["a pickle", "saved by torch", "sealed pickle", "sealed", "beside what is sealed"])
+@pytest.mark.parametrize(
+    "kind", ["a pickle", "saved by torch", "sealed pickle", "sealed", "beside what is sealed"]
+)
 def test_a_malicious_checkpoint_is_not_executed(checkpoint, tmp_path, kind):
     made = Malicious(tmp_path / "made")
     if kind.endswith("pickle"):
@@ -96,7 +101,10 @@ def test_a_malicious_checkpoint_is_not_executed(checkpoint, tmp_path, kind):
     assert checkpoint.read() is None and not made.folder.exists()
 
 
-@pytest.mark.parametrize("other", [[], 1.0, {}, {"iteration": 3}, {"sha256": "", "bytes": b""}, {"sha256": None, "bytes": torch.ones(3)}])
+@pytest.mark.parametrize(
+    "other",
+    [[], 1.0, {}, {"iteration": 3}, {"sha256": "", "bytes": b""}, {"sha256": None, "bytes": torch.ones(3)}],
+)
 def test_a_file_of_another_kind_is_nothing(checkpoint, other):
     torch.save(other, checkpoint.path)
     assert checkpoint.read() is None

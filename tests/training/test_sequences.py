@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 import torch
+from companion.measures import first_solved
+from companion.nau_nmu import digit_runs as digits
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.measures import first_solved
 from nalm.models import DigitSequence, Layer
 from nalm.models.digit_sequence import DigitSequenceNetwork, activation_penalty
-from companion.nau_nmu import digit_runs as digits
 from nalm.records.row import first_below, record_lows
-from nalm.training.trainers import trainer_of
-from nalm.training.sequences import SequenceEnsemble
 from nalm.tasks import DigitSequenceTask
 from nalm.training import ActivationPenalty, Adam, Checkpoint, Discretisation, Ensemble, Recipe, Run
-from nalm.units import NAU, NMU, NALU, NACMul
+from nalm.training.sequences import SequenceEnsemble
+from nalm.training.trainers import trainer_of
+from nalm.units import NALU, NAU, NMU, NACMul
 
 PRODUCT = DigitSequenceTask(operation="product", source="sklearn", test_lengths=(1, 2, 5))
 SUM = DigitSequenceTask(operation="sum", length=3, source="sklearn", test_lengths=(1, 10, 100))
@@ -53,7 +53,9 @@ def test_the_activation_penalty_is_that_of_the_paper():
     nac.weight.copy_(torch.tensor([[1.0, 0.25]]))
     nau.weight.copy_(torch.tensor([[-1.0, 0.25]]))
     assert float(activation_penalty(nmu, inputs)) == pytest.approx(0.75 * (1 - 3.0) ** 2 / 2)
-    assert float(activation_penalty(nac, inputs)) == pytest.approx(0.75 * (1 - (np.log(2) + np.log(4)) / 2) ** 2 / 2)  # of logarithms
+    assert float(activation_penalty(nac, inputs)) == pytest.approx(
+        0.75 * (1 - (np.log(2) + np.log(4)) / 2) ** 2 / 2
+    )  # of logarithms
     assert float(activation_penalty(nau, inputs)) == pytest.approx(0.75 * 3.0**2 / 2)
     with pytest.raises(ValueError, match="not for NALU"):
         activation_penalty(NALU(2, 1), inputs)
@@ -74,8 +76,18 @@ def test_what_cannot_accumulate_is_refused(given, match):
 
 def test_the_engine_trains_it_as_an_ordinary_loop():
     penalties = (Discretisation(weight=10.0, start=0, end=100), ActivationPenalty(weight=1.0))
-    recipe = Recipe(iterations=6, optimiser=Adam(lr=1e-3), batch_size=16, log_interval=6, penalties=penalties, selection="last")
-    runs = [Run(task=PRODUCT, model=DigitSequence(cell=Layer(unit="NMU")), recipe=recipe, seed=seed) for seed in range(2)]
+    recipe = Recipe(
+        iterations=6,
+        optimiser=Adam(lr=1e-3),
+        batch_size=16,
+        log_interval=6,
+        penalties=penalties,
+        selection="last",
+    )
+    runs = [
+        Run(task=PRODUCT, model=DigitSequence(cell=Layer(unit="NMU")), recipe=recipe, seed=seed)
+        for seed in range(2)
+    ]
     log = SequenceEnsemble(runs).train()
     torch.manual_seed(1)
     network, shared = runs[1].model.build(1), PRODUCT.shared()
@@ -109,9 +121,12 @@ def test_the_reader_is_the_network_of_the_paper():
     images = torch.randn(6, 2, 28, 28)
     torch.testing.assert_close(reader(images), ordinary(images.reshape(12, 1, 28, 28)).reshape(6, 2))
 
+
 def _run(task, cell, start, seed=0, **recipe):
     recipe = {"iterations": 4, "optimiser": Adam(lr=1e-3), "batch_size": 16, "log_interval": 2} | recipe
-    return Run(task=task, model=DigitSequence(cell=cell, initial_state=start), recipe=Recipe(**recipe), seed=seed)
+    return Run(
+        task=task, model=DigitSequence(cell=cell, initial_state=start), recipe=Recipe(**recipe), seed=seed
+    )
 
 
 CELLS = {"NMU": (PRODUCT, Layer(unit="NMU"), 1.0), "LSTM": (SUM, "LSTM", 0.0), "exact sum": (SUM, None, 0.0)}
@@ -129,7 +144,9 @@ def test_reading_each_image_once_changes_no_error(task, cell, start):
 
 
 def test_digit_sequences_are_trained_with_it_on_any_device():
-    assert [trainer_of(_run(PRODUCT, None, 1.0), device) for device in ("cpu", "cuda")] == [SequenceEnsemble] * 2
+    assert [trainer_of(_run(PRODUCT, None, 1.0), device) for device in ("cpu", "cuda")] == [
+        SequenceEnsemble
+    ] * 2
 
 
 @given(
@@ -139,28 +156,43 @@ def test_digit_sequences_are_trained_with_it_on_any_device():
 def test_record_lows_tell_when_any_threshold_was_passed(errors, threshold):
     iterations = 10 * np.arange(len(errors))
     lows = record_lows(iterations, np.array(errors))
-    np.testing.assert_equal(first_below(lows, threshold), first_solved(iterations, np.array(errors), threshold))
+    np.testing.assert_equal(
+        first_below(lows, threshold), first_solved(iterations, np.array(errors), threshold)
+    )
 
 
 @pytest.mark.parametrize("operation", digits.LENGTHS)
 def test_every_model_of_the_paper_learns_from_its_first_batch(operation):
-    runs = digits.digit_runs(operation, digits.MODELS[operation], seeds=1, epochs=1, source="sklearn", longest=10)
+    runs = digits.digit_runs(
+        operation, digits.MODELS[operation], seeds=1, epochs=1, source="sklearn", longest=10
+    )
     assert [run.labels["model"] for run in runs] == list(digits.MODELS[operation])
     for run in runs:
         ensemble = SequenceEnsemble([run])
         before = {name: values.clone() for name, values in ensemble.parameters.items()}
         ensemble.warm_up()
         ensemble._advance(0, 2)
-        changed = {name.split(".")[0] for name, values in ensemble.parameters.items() if not torch.equal(values, before[name])}
+        changed = {
+            name.split(".")[0]
+            for name, values in ensemble.parameters.items()
+            if not torch.equal(values, before[name])
+        }
         assert "reader" in changed and all(values.isfinite().all() for values in ensemble.parameters.values())
 
 
 def test_penalties_and_first_states_are_those_of_the_authors_code():
     def of(operation):
         arms = digits.digit_arms(operation, iterations=10, log_interval=5)
-        return {name: ([penalty.kind for penalty in arm.recipe.penalties], arm.model.initial_state) for name, arm in arms.items()}
+        return {
+            name: ([penalty.kind for penalty in arm.recipe.penalties], arm.model.initial_state)
+            for name, arm in arms.items()
+        }
 
-    both, sparse, activation = ["Discretisation", "ActivationPenalty"], ["Discretisation"], ["ActivationPenalty"]
+    both, sparse, activation = (
+        ["Discretisation", "ActivationPenalty"],
+        ["Discretisation"],
+        ["ActivationPenalty"],
+    )
     assert of("product") == {
         "NMU": (both, 1.0),
         "NMU, no R_z": (sparse, 1.0),
@@ -182,11 +214,16 @@ def test_penalties_and_first_states_are_those_of_the_authors_code():
         "exact sum": [],
     }
     assert {start for _, start in of("sum").values()} == {0.0}
-    assert {name: tuple(arms) for name, arms in {"product": of("product"), "sum": of("sum")}.items()} == digits.MODELS
+    assert {
+        name: tuple(arms) for name, arms in {"product": of("product"), "sum": of("sum")}.items()
+    } == digits.MODELS
 
 
 def test_an_interrupted_training_goes_on(tmp_path):
-    asked, checkpoint = [_run(SUM, Layer(unit="NAU"), 0.0, iterations=6)], Checkpoint(tmp_path / "training.pt", every=0)
+    asked, checkpoint = (
+        [_run(SUM, Layer(unit="NAU"), 0.0, iterations=6)],
+        Checkpoint(tmp_path / "training.pt", every=0),
+    )
     reached = 0
 
     def interrupt(iterations):

@@ -29,7 +29,10 @@ def test_a_run_sees_the_same_numbers_in_any_company():
     assert torch.equal(together[1], alone[0])
 
 
-@pytest.mark.parametrize(("iteration", "later"), [(0, 1), (1, 2), (2**31, 1), (2**32 - 1, 1), (2**33 + 5, 1), (0, 2**32), (7, 2**33)])
+@pytest.mark.parametrize(
+    ("iteration", "later"),
+    [(0, 1), (1, 2), (2**31, 1), (2**32 - 1, 1), (2**33 + 5, 1), (0, 2**32), (7, 2**33)],
+)
 def test_iterations_and_seeds_give_different_numbers(iteration, later):
     """Also iterations that differ only beyond 32 bits."""
     first = uniforms(torch.tensor([0, 1]), torch.tensor(iteration), 2, 64)

@@ -1,8 +1,8 @@
 """The estimate decides by updates and numbers alone, and as measured."""
 
 import pytest
-
 from companion.benchmark import division_runs, subset_runs
+
 from nalm.training import worth_compiling
 
 

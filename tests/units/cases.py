@@ -73,19 +73,9 @@ GOLDEN = [
         ulps=LOG,
     ),
     Case(
-        "NACMul",
-        {"weight": "linear", "eps": 0.0},
-        golden=PRODUCT,
-        computes=multiple,
-        signs=False,
-        ulps=LOG,
+        "NACMul", {"weight": "linear", "eps": 0.0}, golden=PRODUCT, computes=multiple, signs=False, ulps=LOG
     ),
-    Case(
-        "NALU",
-        {"gate_bias": True},
-        golden={**NAC_MINUS, "gate_bias": [OPEN]},
-        computes=difference,
-    ),
+    Case("NALU", {"gate_bias": True}, golden={**NAC_MINUS, "gate_bias": [OPEN]}, computes=difference),
     Case(
         "NALU",
         {"shared": False, "gate_bias": True, "eps": 0.0},
@@ -130,11 +120,7 @@ GOLDEN = [
     Case("NMRU", {}, golden=RECIPROCAL_QUOTIENT, computes=quotient, ulps=2),
     Case("NMRU", {"sign": False}, golden=RECIPROCAL_QUOTIENT, computes=quotient, ulps=2),
     Case(
-        "NMRU",
-        {"gate": "zero"},
-        golden={**RECIPROCAL_QUOTIENT, "gate": [1.0] * 6},
-        computes=quotient,
-        ulps=2,
+        "NMRU", {"gate": "zero"}, golden={**RECIPROCAL_QUOTIENT, "gate": [1.0] * 6}, computes=quotient, ulps=2
     ),
     Case(
         "NMRU",

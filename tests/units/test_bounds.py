@@ -9,9 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from torch.func import grad, jvp, vmap
 
-from .cases import GOLDEN, MORE_ARMS
 from nalm.units import UNITS, ReLU6
 from nalm.units.functional import clamped
+
+from .cases import GOLDEN, MORE_ARMS
 
 f64 = torch.float64
 X, LOG_X = 3.0, math.log(3.0)
@@ -54,20 +55,36 @@ HALF = {"gate_weight": 0.0}
 NO_IMAGINARY = {"weight_im": 0.0}
 
 BOUNDED = [
-    *(Bounded("NAU", {"clamp": clamp}, "weight", SIGNED, (X, X), clamp != "none") for clamp in ("step", "forward", "none")),
+    *(
+        Bounded("NAU", {"clamp": clamp}, "weight", SIGNED, (X, X), clamp != "none")
+        for clamp in ("step", "forward", "none")
+    ),
     *(Bounded("NMU", {"clamp": clamp}, "weight", UNSIGNED, (X - 1, X - 1)) for clamp in ("step", "forward")),
     Bounded("GatedNAUNMU", {}, "add.weight", SIGNED, (X / 2, X / 2), others=HALF),
     Bounded("GatedNAUNMU", {}, "mul.weight", UNSIGNED, ((X - 1) / 2, (X - 1) / 2), others=HALF),
     Bounded("NACMul", {"weight": "linear"} | EXACT, "weight", UNSIGNED, (LOG_X, LOG_X * X)),
-    *(Bounded("RealNPU", {"clip": clip} | EXACT, "gate", UNSIGNED, (X - 1, X - 1)) for clip in ((), ("gate",))),
-    *(Bounded("NPU", {"clip": clip} | EXACT, "gate", UNSIGNED, (X - 1, X - 1), others=NO_IMAGINARY) for clip in ((), ("gate",))),
+    *(
+        Bounded("RealNPU", {"clip": clip} | EXACT, "gate", UNSIGNED, (X - 1, X - 1))
+        for clip in ((), ("gate",))
+    ),
+    *(
+        Bounded("NPU", {"clip": clip} | EXACT, "gate", UNSIGNED, (X - 1, X - 1), others=NO_IMAGINARY)
+        for clip in ((), ("gate",))
+    ),
     # Only project_ bounds these: the gradient is there outside too.
     Bounded("RealNPU", {"clip": ("weight",)} | EXACT, "weight", SIGNED, EXPONENT, False),
     Bounded("NPU", {"clip": ("weight",)} | EXACT, "weight", SIGNED, EXPONENT, False, NO_IMAGINARY),
     Bounded("NaiveNPU", {"clip": ("weight",)} | EXACT, "weight", SIGNED, EXPONENT, False, NO_IMAGINARY),
     # X cos(w log X)
     *(
-        Bounded(unit, {"clip": ("weight_im",)} | EXACT, "weight_im", SIGNED, (X * LOG_X * math.sin(LOG_X), -X * LOG_X * math.sin(LOG_X)), False)
+        Bounded(
+            unit,
+            {"clip": ("weight_im",)} | EXACT,
+            "weight_im",
+            SIGNED,
+            (X * LOG_X * math.sin(LOG_X), -X * LOG_X * math.sin(LOG_X)),
+            False,
+        )
         for unit in ("NPU", "NaiveNPU")
     ),
     Bounded("NRU", {}, "weight", SIGNED, EXPONENT, False),
@@ -135,7 +152,11 @@ def test_the_smallest_magnitude_of_the_nru():
     tiny = torch.finfo(f64).tiny
     with torch.no_grad():
         unit.weight.fill_(0.5)
-    for magnitude, slope in ((math.nextafter(tiny, 0), 0.0), (tiny, 0.5 * tiny**-0.5), (math.nextafter(tiny, 1), 0.5 * tiny**-0.5)):
+    for magnitude, slope in (
+        (math.nextafter(tiny, 0), 0.0),
+        (tiny, 0.5 * tiny**-0.5),
+        (math.nextafter(tiny, 1), 0.5 * tiny**-0.5),
+    ):
         x = torch.tensor([magnitude], dtype=f64, requires_grad=True)
         unit(x).sum().backward()
         assert x.grad.item() == pytest.approx(slope, rel=1e-9, abs=0)
@@ -160,7 +181,12 @@ def test_the_smallest_magnitude_and_the_largest_exponent_of_the_inalu():
 # The function itself.
 
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
-INTEGERS = {torch.float64: torch.int64, torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16: torch.int16}
+INTEGERS = {
+    torch.float64: torch.int64,
+    torch.float32: torch.int32,
+    torch.bfloat16: torch.int16,
+    torch.float16: torch.int16,
+}
 LIMITS = [(0, 1), (-1, 1), (0.0, None), (None, 20.0), (1e-7, None)]
 
 
@@ -170,7 +196,11 @@ def bits(x: torch.Tensor) -> list[int]:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-@given(values=st.lists(st.floats(width=64) | st.sampled_from([-1.0, -0.0, 0.0, 1.0, 20.0, 1e-7]), min_size=1, max_size=40))
+@given(
+    values=st.lists(
+        st.floats(width=64) | st.sampled_from([-1.0, -0.0, 0.0, 1.0, 20.0, 1e-7]), min_size=1, max_size=40
+    )
+)
 @example(values=[math.nan, -math.nan, math.inf, -math.inf, -1.0, -0.0, 0.0, 5e-324, -5e-324, 1.0, 20.0, 1e-7])
 def test_values_are_those_of_clamp_and_gradients_those_before_torch_2_14(dtype, limits, values):
     low, high = limits

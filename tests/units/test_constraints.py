@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from .cases import GOLDEN, MORE_ARMS, Case
 from nalm.units import NAC, NALU, NAU, NMRU, NMU, NPU, NRU, GatedNAUNMU, Linear, NACMul, NaiveNPU, RealNPU
+
+from .cases import GOLDEN, MORE_ARMS, Case
 
 WEIGHT = [[-1.5, -0.25, 0.5, 2.0]]
 

@@ -5,10 +5,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .cases import GOLDEN, SEVERAL_OUTPUTS
 from nalm.units import NMU, NPU, NRU, UNITS, NaiveNPU, RealNPU
 from nalm.units.functional import identity_product, product, weighted_sum
 from nalm.units.inalu import recovered_sign
+
+from .cases import GOLDEN, SEVERAL_OUTPUTS
 
 nonzero = st.integers(-20, 20).filter(bool)
 
@@ -20,10 +21,7 @@ def test_every_unit_has_golden_weights():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("case", GOLDEN, ids=str)
 @settings(max_examples=6, deadline=None)
-@given(
-    values=st.lists(nonzero, min_size=18, max_size=18),
-    batch=st.sampled_from([(), (5,), (2, 3)]),
-)
+@given(values=st.lists(nonzero, min_size=18, max_size=18), batch=st.sampled_from([(), (5,), (2, 3)]))
 def test_exact_at_golden_weights(case, dtype, values, batch):
     count = torch.Size(batch).numel()
     x = torch.tensor(values[: 3 * count], dtype=dtype).reshape(*batch, 3)

@@ -4,9 +4,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from .cases import SEVERAL_OUTPUTS
 from nalm.units import NALU, NMU, NRU, NACMul, RealNPU
 from nalm.units.functional import product
+
+from .cases import SEVERAL_OUTPUTS
 
 f64 = torch.float64
 
@@ -141,7 +142,11 @@ class Penalty(torch.nn.Module):
         return self.unit.penalty()
 
 
-@pytest.mark.parametrize("unit", [NALU(40, 3), NALU(40, 3, shared=False), NALU(40, 3, gate_bias=True), NALU(40, 1), NACMul(40, 3)], ids=str)
+@pytest.mark.parametrize(
+    "unit",
+    [NALU(40, 3), NALU(40, 3, shared=False), NALU(40, 3, gate_bias=True), NALU(40, 1), NACMul(40, 3)],
+    ids=str,
+)
 @pytest.mark.parametrize("batch", [(), (5,), (2, 5)])
 def test_many_inputs_and_few_outputs(unit, batch):
     """Computed with examples last: the same outputs and gradients as one by one."""
@@ -152,7 +157,9 @@ def test_many_inputs_and_few_outputs(unit, batch):
     together = unit(x)
     torch.testing.assert_close(together, one_by_one, rtol=1e-10, atol=0)
     towards = torch.rand_like(together)
-    expected, found = (torch.autograd.grad((y * towards).sum(), list(unit.parameters())) for y in (one_by_one, together))
+    expected, found = (
+        torch.autograd.grad((y * towards).sum(), list(unit.parameters())) for y in (one_by_one, together)
+    )
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 

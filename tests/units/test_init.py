@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 
-from .cases import GOLDEN, MORE_ARMS
 from nalm.units import (
     INALU,
     NAC,
@@ -24,6 +23,8 @@ from nalm.units import (
     ReLU,
 )
 from nalm.units.init import nac_bound, nac_variance
+
+from .cases import GOLDEN, MORE_ARMS
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,11 @@ def test_the_gate_between_nau_and_nmu_starts_beyond_one_half():
     """Glorot's range without the NAU's cap, when the unit is made and when it starts anew."""
     units = [GatedNAUNMU(2, 1) for _ in range(200)]
     for _ in range(2):
-        assert 1.3 < torch.cat([unit.gate_weight.detach().flatten() for unit in units]).abs().max() <= math.sqrt(2)
+        assert (
+            1.3
+            < torch.cat([unit.gate_weight.detach().flatten() for unit in units]).abs().max()
+            <= math.sqrt(2)
+        )
         [unit.reset_parameters() for unit in units]
 
 

@@ -5,20 +5,7 @@ import re
 import pytest
 import torch
 
-from nalm.units import (
-    NAC,
-    NALU,
-    NAU,
-    NMRU,
-    NMU,
-    NPU,
-    NRU,
-    UNITS,
-    Dense,
-    NACMul,
-    NaiveNPU,
-    RealNPU,
-)
+from nalm.units import NAC, NALU, NAU, NMRU, NMU, NPU, NRU, UNITS, Dense, NACMul, NaiveNPU, RealNPU
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,7 @@ Rates are in run-iterations per second: runs times updates by wall seconds, the 
 """
 
 from companion.benchmark.floor import Needs, needs
-from companion.benchmark.measurement import (
-    Measurement,
-    measure_machine,
-    recorded_measurement,
-)
+from companion.benchmark.measurement import Measurement, measure_machine, recorded_measurement
 from companion.benchmark.measures import MEASURES, SCALING, STARTS, Measure, Size, measure, scaling
 from companion.benchmark.workloads import digit_runs, division_runs, subset_runs
 

@@ -6,28 +6,45 @@ import argparse
 from collections.abc import Sequence
 from functools import partial
 
+from nalm.units.checks import choose
+
 from companion.benchmark.measurement import measure_machine
 from companion.benchmark.measures import MEASURES, SCALING, STARTS, Size
-from nalm.units.checks import choose
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what the command line asks for; ends with a sentence and status 2 if it makes no sense."""
-    parser = argparse.ArgumentParser(prog="make bench", description="Measure how fast runs are trained on this machine, about four minutes in all.")
+    parser = argparse.ArgumentParser(
+        prog="make bench",
+        description="Measure how fast runs are trained on this machine, about four minutes in all.",
+    )
     parser.add_argument("measures", nargs="*", help=f"some of {', '.join(MEASURES | STARTS)}; all by default")
     parser.add_argument("--runs", type=int, default=Size.runs, help="at most so many runs per measure")
-    parser.add_argument("--share", type=float, default=Size.share, help="measure for this share of the usual number of updates (default 1)")
-    parser.add_argument("--processes", type=int, help="processes that train side by side (default: one per core)")
+    parser.add_argument(
+        "--share",
+        type=float,
+        default=Size.share,
+        help="measure for this share of the usual number of updates (default 1)",
+    )
+    parser.add_argument(
+        "--processes", type=int, help="processes that train side by side (default: one per core)"
+    )
     parser.add_argument("--eager", action="store_true", help="do without a compiler")
-    parser.add_argument("--record", default="", help="measure what the book shows, and write it to this JSON file")
+    parser.add_argument(
+        "--record", default="", help="measure what the book shows, and write it to this JSON file"
+    )
     asked = parser.parse_args(arguments)
     try:
-        names = [choose("measure", name, MEASURES | STARTS) for name in asked.measures] or list(MEASURES if asked.record else MEASURES | STARTS)
+        names = [choose("measure", name, MEASURES | STARTS) for name in asked.measures] or list(
+            MEASURES if asked.record else MEASURES | STARTS
+        )
         processes = {} if asked.processes is None else {"processes": asked.processes}
         size = Size(runs=asked.runs, share=asked.share, compiled=not asked.eager, **processes)
     except ValueError as error:
         parser.error(str(error))
-    measurement = measure_machine(names, SCALING if asked.record else (), size, tell=partial(print, flush=True))
+    measurement = measure_machine(
+        names, SCALING if asked.record else (), size, tell=partial(print, flush=True)
+    )
     if asked.record:
         measurement.write(asked.record)
 

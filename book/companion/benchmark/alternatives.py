@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
-
-from companion.benchmark.rates import Ensembles, Ready
 from nalm.training import Ensemble
 from nalm.training.compiler import Compiled, Eager
 from nalm.training.streams import uniforms
+from torch import Tensor
+
+from companion.benchmark.rates import Ensembles, Ready
 
 __all__ = [
     "batch_drawn_beforehand",
@@ -56,7 +56,11 @@ def _for_each(ensembles: Ensembles, wrap: type[Eager], beforehand: bool) -> Read
         ensemble = Ensemble(runs, compiled=False)
         update, counter = ensemble.update, torch.arange(ensemble.recipe.iterations)
         noise = _noise(ensemble, counter[0]) if beforehand else None
-        step, state, fixed = wrap(update.__call__), (ensemble.parameters, ensemble.state), (update.constants, update.numbers)
+        step, state, fixed = (
+            wrap(update.__call__),
+            (ensemble.parameters, ensemble.state),
+            (update.constants, update.numbers),
+        )
         step.repeat(state, [(counter[0], noise)], fixed)
         ready.append((step, state, [(number, noise) for number in counter], fixed))
     return lambda: [step.repeat(state, inputs, fixed) for step, state, inputs, fixed in ready]
@@ -67,7 +71,12 @@ def _for_all(ensembles: Ensembles, wrap: type[Eager]) -> Ready:
 
     def updates(states: tuple, iteration: Tensor, fixed: tuple) -> tuple:
         noise = _noise(members[0], iteration)
-        return (tuple(of.update(*state, iteration, noise, *own) for of, state, own in zip(members, states, fixed, strict=True)),)
+        return (
+            tuple(
+                of.update(*state, iteration, noise, *own)
+                for of, state, own in zip(members, states, fixed, strict=True)
+            ),
+        )
 
     step, state = wrap(updates), (tuple((of.parameters, of.state) for of in members),)
     fixed = (tuple((of.update.constants, of.update.numbers) for of in members),)
@@ -77,4 +86,6 @@ def _for_all(ensembles: Ensembles, wrap: type[Eager]) -> Ready:
 
 
 def _noise(ensemble: Ensemble, iteration: Tensor) -> Tensor:
-    return uniforms(ensemble.update.seeds, iteration, ensemble.update.task.noise_rows(), ensemble.recipe.batch_size)
+    return uniforms(
+        ensemble.update.seeds, iteration, ensemble.update.task.noise_rows(), ensemble.recipe.batch_size
+    )

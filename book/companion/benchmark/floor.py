@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
-
 from nalm.training import Run
 from nalm.training.streams import COMMON_SEED, uniforms
+from torch import Tensor
 
 __all__ = ["Needs", "drawing", "floor", "needs", "reader_floor"]
 
@@ -123,5 +122,7 @@ def _is_real_npu(run: Run) -> bool:
 def _hidden(run: Run) -> int:
     layers = getattr(run.model, "layers", ())
     if not layers or layers[0].unit != "NAU":
-        raise ValueError("The floor is known for a RealNPU with one output and for models that begin with a NAU only.")
+        raise ValueError(
+            "The floor is known for a RealNPU with one output and for models that begin with a NAU only."
+        )
     return layers[0].out_features

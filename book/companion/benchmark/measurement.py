@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from companion.benchmark.measures import MEASURES, SCALING, Measure, Size, measure, scaling
 from nalm.records import PUBLISHED
 from nalm.records.provenance import processor, surroundings
+
+from companion.benchmark.measures import MEASURES, SCALING, Measure, Size, measure, scaling
 
 __all__ = ["RECORDED", "Measurement", "measure_machine", "recorded_measurement"]
 
@@ -43,8 +44,15 @@ class Measurement:
 
     def write(self, path: str | Path) -> None:
         """Write it as JSON."""
-        content = asdict(self) | {"measures": {m.name: {"value": float(f"{m.value:.4g}"), "unit": m.unit} for m in self.measures.values()}}
-        content["scaling"] = {name: [[number, float(f"{cost:.4g}")] for number, cost in pairs] for name, pairs in self.scaling.items()}
+        content = asdict(self) | {
+            "measures": {
+                m.name: {"value": float(f"{m.value:.4g}"), "unit": m.unit} for m in self.measures.values()
+            }
+        }
+        content["scaling"] = {
+            name: [[number, float(f"{cost:.4g}")] for number, cost in pairs]
+            for name, pairs in self.scaling.items()
+        }
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
@@ -86,4 +94,11 @@ def measure_machine(
     for name in names:
         measures[name] = measure(name, size)
         tell(measures[name])
-    return Measurement(processor(), size.processes, size.compiled, surroundings(), measures, {over: scaling(over, size) for over in costs})
+    return Measurement(
+        processor(),
+        size.processes,
+        size.compiled,
+        surroundings(),
+        measures,
+        {over: scaling(over, size) for over in costs},
+    )

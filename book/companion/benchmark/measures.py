@@ -7,18 +7,23 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from companion.benchmark import alternatives, rates
-from companion.benchmark.starts import starts
-from companion.benchmark.workloads import WORKLOADS, digit_runs, division_runs, models_runs, subset_runs
 from nalm.records import run_all
 from nalm.records.workers import cores
 from nalm.training import Run
 from nalm.units.checks import choose
 
+from companion.benchmark import alternatives, rates
+from companion.benchmark.starts import starts
+from companion.benchmark.workloads import WORKLOADS, digit_runs, division_runs, models_runs, subset_runs
+
 __all__ = ["MEASURES", "SCALING", "STARTS", "Measure", "Size", "measure", "scaling"]
 
 RATE = "run-iterations/s"
-MOST_NUMBERS = {"runs": (1, 3, 10, 30, 100, 300, 1000), "inputs": (2, 5, 10, 20, 50, 100), "hidden": (2, 4, 6, 8, 10)}
+MOST_NUMBERS = {
+    "runs": (1, 3, 10, 30, 100, 300, 1000),
+    "inputs": (2, 5, 10, 20, 50, 100),
+    "hidden": (2, 4, 6, 8, 10),
+}
 EAGER = {
     rates.compiled_ensembles: rates.eager_ensembles,
     rates.four_together: rates.eager_ensembles,
@@ -54,7 +59,9 @@ class Size:
     def __post_init__(self) -> None:
         for name in ("runs", "share", "processes"):
             if not getattr(self, name) > 0:
-                raise ValueError(f"The size of a measurement has {name}={getattr(self, name)}, but must be more than 0.")
+                raise ValueError(
+                    f"The size of a measurement has {name}={getattr(self, name)}, but must be more than 0."
+                )
 
     def of(self, runs: int, iterations: int) -> tuple[int, int]:
         """So many runs and updates, made smaller where asked."""
@@ -79,14 +86,20 @@ class Measure:
     beside: str = ""
 
     def __str__(self) -> str:
-        line = f"{self.name}: {self.value:.0f} {self.unit}" if self.value >= 100 else f"{self.name}: {self.value:.3g} {self.unit}"
+        line = (
+            f"{self.name}: {self.value:.0f} {self.unit}"
+            if self.value >= 100
+            else f"{self.name}: {self.value:.3g} {self.unit}"
+        )
         return f"{line} ({self.beside})" if self.beside else line
 
 
 def _rate(way: Callable, workload: str, one_core: bool = False) -> Callable[[Size], tuple[float, str]]:
     def measured(size: Size) -> tuple[float, str]:
         kind = WORKLOADS[workload]
-        iterations = kind.iterations if way is not rates.eager_ensembles and size.compiled else kind.iterations // 15
+        iterations = (
+            kind.iterations if way is not rates.eager_ensembles and size.compiled else kind.iterations // 15
+        )
         runs = kind.make(*size.of(kind.runs, iterations))
         return rates.rate(_available(way, size), rates.shares(runs, 1 if one_core else size.processes)), RATE
 
@@ -149,7 +162,9 @@ def _compiling(way: Callable) -> Callable[[Size], tuple[float, str]]:
 
 def _memory(size: Size) -> tuple[float, str]:
     runs, _ = size.of(1000, 1)
-    return rates.peak_memory(_available(rates.compiled_ensembles, size), [subset_runs("own", runs, iterations=5)]), "GiB"
+    return rates.peak_memory(
+        _available(rates.compiled_ensembles, size), [subset_runs("own", runs, iterations=5)]
+    ), "GiB"
 
 
 def _start(processes: int) -> Callable[[Size], tuple[float, str, str]]:
@@ -170,7 +185,10 @@ MEASURES: dict[str, Callable[[Size], tuple[float, str]]] = {
     "division-2-20-runs-four-together": _few_runs(rates.four_together),
     "division-2-drawn-beforehand": _rate(alternatives.batch_drawn_beforehand, "division-2", one_core=True),
     **{f"three-models-{inputs}": _three_models(alternatives.call_for_each, inputs) for inputs in (2, 10)},
-    **{f"three-models-{inputs}-one-call": _three_models(alternatives.call_for_all, inputs) for inputs in (2, 10)},
+    **{
+        f"three-models-{inputs}-one-call": _three_models(alternatives.call_for_all, inputs)
+        for inputs in (2, 10)
+    },
     "division-2-compiling": _compiling(rates.compiled_ensembles),
     "division-2-four-together-compiling": _compiling(rates.four_together),
     **{f"floor-{name}": _rate(rates.floors, name) for name in WORKLOADS},
@@ -193,7 +211,10 @@ only as many multiply-adds in large matrix products; the last the peak memory of
 holds 1,000 runs in one ensemble.
 """
 
-STARTS: dict[str, Callable[[Size], tuple[float, str, str]]] = {"cold-start": _start(1), "warm-start": _start(2)}
+STARTS: dict[str, Callable[[Size], tuple[float, str, str]]] = {
+    "cold-start": _start(1),
+    "warm-start": _start(2),
+}
 """The same for how a process starts; these are not part of the measurement that the book shows.
 
 Seconds from the first call into an ensemble of 225 runs to the end of its first update, without those of importing modules, which are named beside:
@@ -243,5 +264,7 @@ def scaling(over: str, size: Size = Size()) -> list[tuple[int, float]]:
         together = number if over == "runs" else ENSEMBLE
         _, iterations = size.of(1, min(10_000, max(1000, 300_000 // together)))
         runs = make(number, iterations)[: size.runs]
-        pairs.append((number, 1e6 / rates.rate(_available(rates.compiled_ensembles, size), rates.shares(runs, 1))))
+        pairs.append(
+            (number, 1e6 / rates.rate(_available(rates.compiled_ensembles, size), rates.shares(runs, 1)))
+        )
     return pairs

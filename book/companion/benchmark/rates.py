@@ -18,11 +18,11 @@ from threading import BrokenBarrierError
 from typing import Any
 
 import torch
-
-from companion.benchmark import floor
 from nalm.records.memoised import ensembles_of
 from nalm.training import Ensemble, Run
 from nalm.training.compiler import Compiled, Eager
+
+from companion.benchmark import floor
 
 __all__ = [
     "compiled_ensembles",
@@ -63,7 +63,10 @@ def _plain_loop(run: Run, iterations: int) -> None:
     for iteration in range(iterations):
         if iteration % run.recipe.log_interval == 0:
             with torch.no_grad():
-                [(module(examples.inputs) - examples.targets).square().mean() for examples in evaluation.values()]
+                [
+                    (module(examples.inputs) - examples.targets).square().mean()
+                    for examples in evaluation.values()
+                ]
         noise = torch.rand(run.task.noise_rows(), run.recipe.batch_size, generator=generator)
         x, target = run.task.batch(noise, constants, {})
         optimiser.zero_grad()
@@ -101,7 +104,9 @@ def updates_only(ensembles: Ensembles) -> Ready:
     def update(ensemble: Ensemble, iterations: int) -> None:
         parameters, state, step = ensemble.parameters, ensemble.state, ensemble.update
         for iteration, draw in enumerate(step.draws(0, iterations)):
-            parameters, state = step(parameters, state, torch.tensor(iteration), draw, step.constants, step.numbers)
+            parameters, state = step(
+                parameters, state, torch.tensor(iteration), draw, step.constants, step.numbers
+            )
 
     [update(ensemble, 1) for ensemble in ready]
     return lambda: [update(ensemble, ensemble.recipe.iterations) for ensemble in ready]
@@ -142,10 +147,16 @@ def _repeated(kind: Callable, ensembles: Ensembles, wrap: type[Eager]) -> Ready:
     ready = []
     for runs in ensembles:
         compute, iterations = kind(runs), torch.arange(runs[0].recipe.iterations)
-        step, state = wrap(lambda last, iteration, compute=compute: (compute(iteration),)), (compute(iterations[0]),)
+        step, state = (
+            wrap(lambda last, iteration, compute=compute: (compute(iteration),)),
+            (compute(iterations[0]),),
+        )
         step.repeat(state, [(iterations[0],)], ())
         ready.append((step, state, iterations))
-    return lambda: [step.repeat(state, ((iteration,) for iteration in iterations), ()) for step, state, iterations in ready]
+    return lambda: [
+        step.repeat(state, ((iteration,) for iteration in iterations), ())
+        for step, state, iterations in ready
+    ]
 
 
 def shares(runs: Sequence[Run], processes: int) -> list[Ensembles]:
@@ -183,7 +194,9 @@ def side_by_side(function: Callable, arguments: Sequence[tuple], here: bool = Tr
         return [function(*arguments[0])]
     context = _fresh_processes()
     barrier = context.Barrier(len(arguments))
-    with ProcessPoolExecutor(len(arguments), mp_context=context, initializer=_begin, initargs=(barrier,)) as pool:
+    with ProcessPoolExecutor(
+        len(arguments), mp_context=context, initializer=_begin, initargs=(barrier,)
+    ) as pool:
         futures = [pool.submit(function, *some) for some in arguments]
         errors = [error for future in futures if (error := future.exception())]
     if errors:

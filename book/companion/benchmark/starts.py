@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from nalm.training import Ensemble, Run, kept
 
 from companion.benchmark.rates import side_by_side
-from nalm.training import Ensemble, Run, kept
 
 __all__ = ["Importing", "Start", "starts"]
 

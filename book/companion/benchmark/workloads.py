@@ -6,18 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nalm.models import DigitSequence, Layer, Stack
-from nalm.tasks import (
-    UNIFORM_RANGES,
-    DigitSequenceTask,
-    SingleModuleTask,
-    SubsetArithmeticTask,
-)
+from nalm.tasks import UNIFORM_RANGES, DigitSequenceTask, SingleModuleTask, SubsetArithmeticTask
 from nalm.training import L1, Adam, Discretisation, Recipe, Run
 
 __all__ = ["WORKLOADS", "Workload", "digit_runs", "division_runs", "models_runs", "subset_runs"]
 
 MODIFIED_REAL_NPU = Stack(
-    layers=(Layer(unit="RealNPU", options={"init": "capped-glorot", "clip": ("weight", "gate"), "discretise": ("weight", "gate")}),)
+    layers=(
+        Layer(
+            unit="RealNPU",
+            options={"init": "capped-glorot", "clip": ("weight", "gate"), "discretise": ("weight", "gate")},
+        ),
+    )
 )
 
 
@@ -30,7 +30,10 @@ def division_runs(inputs: int = 2, runs: int = 225, iterations: int = 50_000) ->
     penalties = (L1(start=1e-9, end=1e-7), Discretisation(weight=1.0, start=40_000, end=50_000))
     recipe = Recipe(iterations=iterations, optimiser=Adam(lr=5e-3), penalties=penalties)
     tasks = [SingleModuleTask.on(name, operation="div", inputs=inputs) for name in UNIFORM_RANGES]
-    return [Run(task=tasks[i % len(tasks)], model=MODIFIED_REAL_NPU, recipe=recipe, seed=i // len(tasks)) for i in range(runs)]
+    return [
+        Run(task=tasks[i % len(tasks)], model=MODIFIED_REAL_NPU, recipe=recipe, seed=i // len(tasks))
+        for i in range(runs)
+    ]
 
 
 def models_runs(inputs: int, runs: int, iterations: int) -> list[list[Run]]:
@@ -40,10 +43,15 @@ def models_runs(inputs: int, runs: int, iterations: int) -> list[list[Run]]:
     ['RealNPU', 'NRU', 'NMRU']
     """
     first = division_runs(inputs, runs, iterations)
-    return [[run.but(model=model) for run in first] for model in (MODIFIED_REAL_NPU, Stack.of("NRU", 1), Stack.of("NMRU", 1))]
+    return [
+        [run.but(model=model) for run in first]
+        for model in (MODIFIED_REAL_NPU, Stack.of("NRU", 1), Stack.of("NMRU", 1))
+    ]
 
 
-def subset_runs(stream: str, runs: int = 100, iterations: int = 50_000, inputs: int = 100, hidden: int = 2) -> list[Run]:
+def subset_runs(
+    stream: str, runs: int = 100, iterations: int = 50_000, inputs: int = 100, hidden: int = 2
+) -> list[Run]:
     """NAU and NMU on the subset arithmetic of the nau-nmu paper, a product; batches of 128 examples.
 
     Args:
@@ -65,7 +73,10 @@ def digit_runs(runs: int, iterations: int) -> list[Run]:
     """
     recipe = Recipe(iterations=iterations, optimiser=Adam(lr=1e-3), batch_size=64)
     task = DigitSequenceTask(operation="product", source="sklearn", test_lengths=(1,))
-    return [Run(task=task, model=DigitSequence(cell=Layer(unit="NMU")), recipe=recipe, seed=seed) for seed in range(runs)]
+    return [
+        Run(task=task, model=DigitSequence(cell=Layer(unit="NMU")), recipe=recipe, seed=seed)
+        for seed in range(runs)
+    ]
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,9 @@ class Workload:
 WORKLOADS = {
     "division-2": Workload(lambda runs, iterations: division_runs(2, runs, iterations), 225, 15_000),
     "division-10": Workload(lambda runs, iterations: division_runs(10, runs, iterations), 225, 5000),
-    "subset-100-common": Workload(lambda runs, iterations: subset_runs("common", runs, iterations), 100, 10_000),
+    "subset-100-common": Workload(
+        lambda runs, iterations: subset_runs("common", runs, iterations), 100, 10_000
+    ),
     "subset-100-own": Workload(lambda runs, iterations: subset_runs("own", runs, iterations), 100, 3000),
 }
 """Name -> workload. The number in a name is the number of inputs."""

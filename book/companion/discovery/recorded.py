@@ -16,15 +16,15 @@ import numpy as np
 import pandas as pd
 import torch
 from filelock import FileLock
+from nalm.records.folders import PUBLISHED, results_folder
+from nalm.records.provenance import processor, surroundings
+from nalm.records.workers import cores
+from nalm.training import Run
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from companion.discovery.search import discover
 from companion.discovery.system import PowerSystem
-from nalm.records.folders import PUBLISHED, results_folder
-from nalm.records.provenance import processor, surroundings
-from nalm.records.workers import cores
-from nalm.training import Run
 
 __all__ = ["NAME", "discover_all"]
 
@@ -49,19 +49,28 @@ def discover_all(runs: Sequence[Run], results: str = "", progress: bool = True) 
     known = {key: found for file in (PUBLISHED / NAME, own) for key, found in _read(file).items()}
     missing = [run for run in runs if run.key not in known]
     if missing:
-        with ProcessPoolExecutor(min(cores(), len(missing)), mp_context=multiprocessing.get_context("spawn")) as processes:
+        with ProcessPoolExecutor(
+            min(cores(), len(missing)), mp_context=multiprocessing.get_context("spawn")
+        ) as processes:
             pending = {processes.submit(_discover_one, run): run for run in missing}
-            for done in tqdm(as_completed(pending), total=len(pending), unit=" discoveries", disable=not progress):
+            for done in tqdm(
+                as_completed(pending), total=len(pending), unit=" discoveries", disable=not progress
+            ):
                 known[pending[done].key] = done.result()
                 _add(own, pending[done].key, done.result())
-    lines = [known[run.key] | {"fresh": known[run.key]["code"] == _code()} | run.labels | {"seed": run.seed} for run in runs]
+    lines = [
+        known[run.key] | {"fresh": known[run.key]["code"] == _code()} | run.labels | {"seed": run.seed}
+        for run in runs
+    ]
     return pd.DataFrame(lines).drop(columns=["code", "surroundings"])
 
 
 def _discover_one(run: Run) -> dict[str, Any]:
     start, data = time.perf_counter(), run.task.evaluation(run.seed)
     torch.manual_seed(run.seed)
-    weights = {name: p.detach().numpy() for name, p in run.model.build(run.task.in_features).named_parameters()}
+    weights = {
+        name: p.detach().numpy() for name, p in run.model.build(run.task.in_features).named_parameters()
+    }
     times, states = (tensor.numpy() for tensor in (data["valid"].inputs[:, 0], data["valid"].targets))
     with threadpool_limits(1):
         found = discover(PowerSystem.of(weights), times, states)
@@ -72,8 +81,12 @@ def _discover_one(run: Run) -> dict[str, Any]:
         "numbers": found.system.size,
         "error": _digits(found.error),
         "mse": _digits(np.mean((course[0][: len(times)] - states) ** 2)) if course else None,
-        "test_mse": _digits(np.mean((course[0][at_later] - data["test"].targets.numpy()) ** 2)) if course else None,
-        "weights": json.dumps({name: np.vectorize(_digits)(values).tolist() for name, values in found.system.weights().items()}),
+        "test_mse": _digits(np.mean((course[0][at_later] - data["test"].targets.numpy()) ** 2))
+        if course
+        else None,
+        "weights": json.dumps(
+            {name: np.vectorize(_digits)(values).tolist() for name, values in found.system.weights().items()}
+        ),
         "path": [[size, _digits(error)] for size, error in found.path],
         "seconds": round(time.perf_counter() - start, 1),
         "code": _code(),
@@ -88,7 +101,9 @@ def _digits(value: float) -> float:
 def _code() -> str:
     """Changes with the code of the search."""
     folder = Path(__file__).parent
-    return hashlib.sha256(b"".join((folder / name).read_bytes() for name in ("search.py", "system.py"))).hexdigest()[:12]
+    return hashlib.sha256(
+        b"".join((folder / name).read_bytes() for name in ("search.py", "system.py"))
+    ).hexdigest()[:12]
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -52,7 +52,12 @@ class _Fit:
         return count * np.log(self.error + floor) + self.system.size * np.log(count)
 
 
-def discover(start: PowerSystem, times: np.ndarray, states: np.ndarray, tell: Callable[[int, float], None] = lambda size, error: None) -> Discovery:
+def discover(
+    start: PowerSystem,
+    times: np.ndarray,
+    states: np.ndarray,
+    tell: Callable[[int, float], None] = lambda size, error: None,
+) -> Discovery:
     """The system with the lowest Bayesian information criterion that a greedy search finds.
 
     1. Fit all numbers under a penalty on the imaginary ones that grows until they are 0, first to one interval ahead, then to the whole course.
@@ -137,9 +142,15 @@ def _smaller(now: _Fit, times: np.ndarray, states: np.ndarray, scale: np.ndarray
         fit = _fit(system, times, states, scale, none, 40)
         if fit.information(COARSE) < now.information(COARSE):
             return fit
-    tried = [_fit(system, times, states, scale, none, 10, steps="rough") for system in (*_removals(now, 8), *_merged(now.system, states))]
+    tried = [
+        _fit(system, times, states, scale, none, 10, steps="rough")
+        for system in (*_removals(now, 8), *_merged(now.system, states))
+    ]
     best = sorted(tried, key=lambda fit: fit.information(COARSE))[:2]
-    return min((_fit(fit.system, times, states, scale, none, 150) for fit in best), key=lambda fit: fit.information(COARSE))
+    return min(
+        (_fit(fit.system, times, states, scale, none, 150) for fit in best),
+        key=lambda fit: fit.information(COARSE),
+    )
 
 
 def _removals(now: _Fit, count: int) -> Iterator[PowerSystem]:

@@ -44,7 +44,10 @@ class PowerSystem:
     @classmethod
     def of(cls, weights: Mapping[str, Any]) -> PowerSystem:
         """From the weights of a row. Gates are opened: (g x + 1 - g)^w becomes g^w x^w; an input whose gate is nearly shut is left out."""
-        exponents, coefficients = np.array(weights["field.0.weight"], dtype=float), np.array(weights["field.1.weight"], dtype=float)
+        exponents, coefficients = (
+            np.array(weights["field.0.weight"], dtype=float),
+            np.array(weights["field.1.weight"], dtype=float),
+        )
         imaginary = np.array(weights.get("field.0.weight_im", np.zeros_like(exponents)), dtype=float)
         gates = np.clip(np.array(weights["field.0.gate"], dtype=float), 0.0, 1.0)
         seen = gates > 0.02
@@ -70,8 +73,17 @@ class PowerSystem:
     def weights(self) -> dict[str, list]:
         """As a row has them."""
         exponents, imaginary, coefficients = self.parts()
-        named = {"field.0.weight": exponents, "field.0.gate": np.ones(self.entries), "field.1.weight": coefficients}
-        return {name: values.tolist() for name, values in (named | ({"field.0.weight_im": imaginary} if imaginary.any() else {})).items()}
+        named = {
+            "field.0.weight": exponents,
+            "field.0.gate": np.ones(self.entries),
+            "field.1.weight": coefficients,
+        }
+        return {
+            name: values.tolist()
+            for name, values in (
+                named | ({"field.0.weight_im": imaginary} if imaginary.any() else {})
+            ).items()
+        }
 
     def but(self, numbers: np.ndarray | None = None, free: np.ndarray | None = None) -> PowerSystem:
         """The same with other numbers or free ones. Units without a coefficient lose their exponents."""
@@ -81,7 +93,11 @@ class PowerSystem:
 
     @np.errstate(all="ignore")  # what overflows ends the course
     def solve(
-        self, times: np.ndarray, states: np.ndarray, restart: bool = False, steps: Literal["fine", "rough"] = "fine"
+        self,
+        times: np.ndarray,
+        states: np.ndarray,
+        restart: bool = False,
+        steps: Literal["fine", "rough"] = "fine",
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """The states (times, entries) from ``states[0]`` on, and their derivatives with respect to the free numbers, (times, entries, size).
 
@@ -108,7 +124,9 @@ class PowerSystem:
                 k4, s4 = slope(state + h * k3, derivatives + h * s3)
                 state = state + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
                 derivatives = derivatives + h / 6 * (s1 + 2 * s2 + 2 * s3 + s4)
-            if not (np.isfinite(state).all() and np.abs(state).max() < LARGEST and np.isfinite(derivatives).all()):
+            if not (
+                np.isfinite(state).all() and np.abs(state).max() < LARGEST and np.isfinite(derivatives).all()
+            ):
                 return None
             found.append((state, derivatives))
         return np.stack([state for state, _ in found]), np.stack([derivatives for _, derivatives in found])
@@ -118,7 +136,9 @@ class PowerSystem:
         units, entries = w.shape
         places = np.flatnonzero(self.free)
         with_cosine = v.any()
-        by_number = np.zeros((entries, units, 3 * entries))  # derivative of the right-hand side by all numbers
+        by_number = np.zeros(
+            (entries, units, 3 * entries)
+        )  # derivative of the right-hand side by all numbers
         each = np.arange(entries)
 
         def slope(state: np.ndarray, derivatives: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

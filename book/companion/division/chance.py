@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from companion import published
 from nalm.records import recorded_runs
-from companion.division.judges import MODIFIED, NEGATIVE, SMALL, UNITS
 from nalm.tasks import UNIFORM_RANGES
 from nalm.training import Run
+
+from companion import published
+from companion.division.judges import MODIFIED, NEGATIVE, SMALL, UNITS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,9 @@ class Sample:
     """
 
     def __init__(self, rows: pd.DataFrame, drawn: np.ndarray | None = None) -> None:
-        table = rows.pivot(index=["model", "range"], columns="seed", values=["success", "solved_at"]).astype(float)
+        table = rows.pivot(index=["model", "range"], columns="seed", values=["success", "solved_at"]).astype(
+            float
+        )
         if table["success"].isna().any(axis=None):
             raise ValueError("A configuration lacks some of the seeds that others have.")
         self._success, self._solved_at = table["success"], table["solved_at"].where(table["success"] == 1)
@@ -46,7 +48,9 @@ class Sample:
 
     def rate(self, model: str, *ranges: str) -> np.ndarray:
         """(samples,) success rates, over all of these ranges."""
-        return np.mean([self._success.loc[(model, one)].to_numpy()[self.drawn].mean(1) for one in ranges], axis=0)
+        return np.mean(
+            [self._success.loc[(model, one)].to_numpy()[self.drawn].mean(1) for one in ranges], axis=0
+        )
 
     def solved_at(self, model: str, place: str) -> np.ndarray:
         """(samples,) means over the solved runs, NaN where there is none."""
@@ -76,17 +80,24 @@ def _smaller_is_later(sample: Sample) -> np.ndarray:
 def _pcc_is_fastest(sample: Sample) -> np.ndarray:
     fastest = True
     for place in UNIFORM:
-        mse, pcc, mape = (np.nan_to_num(sample.solved_at(name, place), nan=np.inf) for name in (MODIFIED, f"{MODIFIED}, PCC", f"{MODIFIED}, MAPE"))
+        mse, pcc, mape = (
+            np.nan_to_num(sample.solved_at(name, place), nan=np.inf)
+            for name in (MODIFIED, f"{MODIFIED}, PCC", f"{MODIFIED}, MAPE")
+        )
         fastest = fastest & (pcc < mse) & (pcc <= mape)
     return fastest
 
 
 def _first_is_hardest(sample: Sample) -> np.ndarray:
-    return np.array([sample.rate("NMRU", place) for place in UNIFORM]).argmin(0) == UNIFORM.index("U[-20,-10)")
+    return np.array([sample.rate("NMRU", place) for place in UNIFORM]).argmin(0) == UNIFORM.index(
+        "U[-20,-10)"
+    )
 
 
 def _tick(model: str, setting: str, ranges: Sequence[str]) -> Callable[[Sample], np.ndarray]:
-    table = published.load("division_values").query("item == 'Table 3' and model == @model and setting == @setting")
+    table = published.load("division_values").query(
+        "item == 'Table 3' and model == @model and setting == @setting"
+    )
     printed = float(table["value"].item()) == 1
     return lambda sample: (sample.rate(model, *ranges) > TICK) == printed
 
@@ -119,7 +130,14 @@ STATEMENTS = [
         2,
         _discretising_loses_once,
     ),
-    Statement("Figure 13", "smaller ranges are solved later", {"division/small-numbers": tuple(UNITS)}, tuple(SMALL), 2, _smaller_is_later),
+    Statement(
+        "Figure 13",
+        "smaller ranges are solved later",
+        {"division/small-numbers": tuple(UNITS)},
+        tuple(SMALL),
+        2,
+        _smaller_is_later,
+    ),
     Statement(
         "Figure 21",
         "PCC is the fastest on all ranges",
@@ -128,7 +146,14 @@ STATEMENTS = [
         10,
         _pcc_is_fastest,
     ),
-    Statement("Figure 23", "U[-20,-10) is the hardest range with MSE", {"division/redundancy": ("NMRU",)}, UNIFORM, 10, _first_is_hardest),
+    Statement(
+        "Figure 23",
+        "U[-20,-10) is the hardest range with MSE",
+        {"division/redundancy": ("NMRU",)},
+        UNIFORM,
+        10,
+        _first_is_hardest,
+    ),
     Statement(
         "Table 3",
         "NMRU: Negative, Uniform, redundancy yes",
@@ -164,11 +189,16 @@ def further_runs(seeds: int, first: int = 25, statements: Sequence[Statement] = 
                 task, labels = run.task, run.labels
                 asked = labels["model"] in models and labels["range"] in one.ranges
                 if asked and (task.operation, task.inputs) == ("div", one.inputs):
-                    found |= {again.key: again for again in (run.but(seed=seed) for seed in range(first, first + seeds))}
+                    found |= {
+                        again.key: again
+                        for again in (run.but(seed=seed) for seed in range(first, first + seeds))
+                    }
     return list(found.values())
 
 
-def shares(rows: pd.DataFrame, size: int = 25, samples: int = 10_000, statements: Sequence[Statement] = STATEMENTS) -> pd.DataFrame:
+def shares(
+    rows: pd.DataFrame, size: int = 25, samples: int = 10_000, statements: Sequence[Statement] = STATEMENTS
+) -> pd.DataFrame:
     """For each statement, whether it ``holds`` for all seeds of the rows together, and the ``share`` of samples of ``size`` seeds for which it does.
 
     Samples are drawn from the seeds with replacement, the same for all configurations, as the runs of a seed have the same batches.
@@ -177,5 +207,8 @@ def shares(rows: pd.DataFrame, size: int = 25, samples: int = 10_000, statements
 
     every = Sample(rows)
     drawn = np.random.default_rng(0).integers(every.drawn.shape[1], size=(samples, size))
-    lines = [(one.item, one.what, bool(one.holds(every)[0]), float(one.holds(Sample(rows, drawn)).mean())) for one in statements]
+    lines = [
+        (one.item, one.what, bool(one.holds(every)[0]), float(one.holds(Sample(rows, drawn)).mean()))
+        for one in statements
+    ]
     return pd.DataFrame(lines, columns=["item", "what", "holds", "share"])

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import Tensor
-
 from nalm.models import Layer
 from nalm.tasks import SingleModuleTask
 from nalm.units.checks import choose
+from torch import Tensor
 
 __all__ = ["golden_error", "golden_weights"]
 

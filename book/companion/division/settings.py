@@ -6,10 +6,20 @@ made the published numbers: the penalty of the Real NPU pulls its weights to {-1
 
 from __future__ import annotations
 
-from companion.arms import Arm
 from nalm.models import Layer, Stack
-from nalm.tasks import Benford, Halves, Range, SingleModuleTask, TrainingRange, TruncatedNormal, Uniform, UniformUnion
+from nalm.tasks import (
+    Benford,
+    Halves,
+    Range,
+    SingleModuleTask,
+    TrainingRange,
+    TruncatedNormal,
+    Uniform,
+    UniformUnion,
+)
 from nalm.training import L1, Adam, Discretisation, Recipe
+
+from companion.arms import Arm
 
 __all__ = ["DISTRIBUTIONS", "MIXED_SIGNS", "REPAIRED", "arms", "task"]
 
@@ -39,12 +49,23 @@ def arms(inputs: int, iterations: int | None = None) -> dict[str, Arm]:
     early = Discretisation(weight=10.0, start=50_000 if wide else 20_000, end=75_000 if wide else 35_000)
     modified = Stack(layers=(Layer(unit="RealNPU", options=REPAIRED),))
     return {
-        "Real NPU (baseline)": Arm(model=Stack.of("RealNPU", 1), recipe=Recipe(iterations=length, optimiser=Adam(lr=5e-3), penalties=(growing,))),
-        "Real NPU (modified)": Arm(model=modified, recipe=Recipe(iterations=length, optimiser=Adam(lr=5e-3), penalties=(growing, late))),
-        "NRU": Arm(model=Stack.of("NRU", 1), recipe=Recipe(iterations=length, optimiser=Adam(lr=1e-3 if wide else 1.0), penalties=(early,))),
+        "Real NPU (baseline)": Arm(
+            model=Stack.of("RealNPU", 1),
+            recipe=Recipe(iterations=length, optimiser=Adam(lr=5e-3), penalties=(growing,)),
+        ),
+        "Real NPU (modified)": Arm(
+            model=modified,
+            recipe=Recipe(iterations=length, optimiser=Adam(lr=5e-3), penalties=(growing, late)),
+        ),
+        "NRU": Arm(
+            model=Stack.of("NRU", 1),
+            recipe=Recipe(iterations=length, optimiser=Adam(lr=1e-3 if wide else 1.0), penalties=(early,)),
+        ),
         "NMRU": Arm(
             model=Stack.of("NMRU", 1),
-            recipe=Recipe(iterations=length, optimiser=Adam(lr=1e-2), penalties=(early,), clip_gradient_norm=1.0),
+            recipe=Recipe(
+                iterations=length, optimiser=Adam(lr=1e-2), penalties=(early,), clip_gradient_norm=1.0
+            ),
         ),
     }
 
@@ -52,12 +73,27 @@ def arms(inputs: int, iterations: int | None = None) -> dict[str, Arm]:
 DISTRIBUTIONS: dict[str, tuple[TrainingRange, Range]] = {
     str(interpolation): (interpolation, extrapolation)
     for interpolation, extrapolation in [
-        (TruncatedNormal(mean=-1.0, deviation=3.0, low=-5.0, high=10.0), TruncatedNormal(mean=-10.0, deviation=3.0, low=-15.0, high=-5.0)),
-        (TruncatedNormal(mean=0.0, deviation=1.0, low=-5.0, high=5.0), TruncatedNormal(mean=10.0, deviation=1.0, low=5.0, high=15.0)),
-        (TruncatedNormal(mean=1.0, deviation=3.0, low=-10.0, high=5.0), TruncatedNormal(mean=10.0, deviation=3.0, low=5.0, high=15.0)),
+        (
+            TruncatedNormal(mean=-1.0, deviation=3.0, low=-5.0, high=10.0),
+            TruncatedNormal(mean=-10.0, deviation=3.0, low=-15.0, high=-5.0),
+        ),
+        (
+            TruncatedNormal(mean=0.0, deviation=1.0, low=-5.0, high=5.0),
+            TruncatedNormal(mean=10.0, deviation=1.0, low=5.0, high=15.0),
+        ),
+        (
+            TruncatedNormal(mean=1.0, deviation=3.0, low=-10.0, high=5.0),
+            TruncatedNormal(mean=10.0, deviation=3.0, low=5.0, high=15.0),
+        ),
         (Benford(digits=2), Benford(digits=3)),
-        (Uniform(low=-100.0, high=100.0), UniformUnion(first=Uniform(low=-200.0, high=-100.0), second=Uniform(low=100.0, high=200.0))),
-        (Uniform(low=-50.0, high=50.0), UniformUnion(first=Uniform(low=-100.0, high=-50.0), second=Uniform(low=50.0, high=100.0))),
+        (
+            Uniform(low=-100.0, high=100.0),
+            UniformUnion(first=Uniform(low=-200.0, high=-100.0), second=Uniform(low=100.0, high=200.0)),
+        ),
+        (
+            Uniform(low=-50.0, high=50.0),
+            UniformUnion(first=Uniform(low=-100.0, high=-50.0), second=Uniform(low=50.0, high=100.0)),
+        ),
     ]
 }
 """Training distributions with their test distributions (Table 2), by the name of the former."""
@@ -83,4 +119,6 @@ def task(ranges: tuple[TrainingRange, Range], inputs: int = 2, operation: str = 
     >>> task(DISTRIBUTIONS["B[10,100)"], inputs=10).label()
     'B[10,100)'
     """
-    return SingleModuleTask(operation=operation, interpolation=ranges[0], extrapolation=ranges[1], inputs=inputs)
+    return SingleModuleTask(
+        operation=operation, interpolation=ranges[0], extrapolation=ranges[1], inputs=inputs
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
@@ -19,7 +19,9 @@ def bars(values: Mapping[str, float], xlabel: str, limits: Sequence[str] = ()) -
     'rate'
     """
     if not values or not all(np.isfinite(value) and value > 0 for value in values.values()):
-        raise ValueError(f"Bars on a logarithmic axis need positive numbers, but the values are {dict(values)}.")
+        raise ValueError(
+            f"Bars on a logarithmic axis need positive numbers, but the values are {dict(values)}."
+        )
     for name in limits:
         require(name, values, "bar")
     with style():
@@ -28,7 +30,14 @@ def bars(values: Mapping[str, float], xlabel: str, limits: Sequence[str] = ()) -
         for place, (name, value) in enumerate(values.items()):
             hollow = {"facecolor": "none", "edgecolor": "#4C4C4C", "linestyle": "--"}
             axis.barh(place, value, height=0.66, **(hollow if name in limits else {"color": "#0072B2"}))
-            axis.annotate(f"{value:,.0f}", (value, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
+            axis.annotate(
+                f"{value:,.0f}",
+                (value, place),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=9,
+            )
         axis.set_xscale("log")
         low, high = min(values.values()), max(values.values())
         axis.set(xlim=(10 ** np.floor(np.log10(low) - 0.3), high * (high / low) ** 0.2 * 1.2), xlabel=xlabel)
@@ -53,7 +62,11 @@ def cost_curves(costs: Mapping[str, Sequence[tuple[float, float]]], ylabel: str)
             numbers, values = zip(*pairs, strict=True)
             axis.plot(numbers, values, "o-", color="#0072B2", markersize=5)
             axis.set(xscale="log", yscale="log", xlabel=name)
-            shown = [number for place, number in enumerate(numbers) if len(numbers) < 6 or (len(numbers) - place) % 2 == 1]
+            shown = [
+                number
+                for place, number in enumerate(numbers)
+                if len(numbers) < 6 or (len(numbers) - place) % 2 == 1
+            ]
             axis.set_xticks(shown, [f"{number:,}" for number in shown])
             axis.xaxis.set_minor_formatter(NullFormatter())
             axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

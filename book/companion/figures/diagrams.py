@@ -24,7 +24,11 @@ __all__ = ["Arrow", "Step", "draw", "execute", "power_unit", "product_unit", "su
 
 WIDTH = 4.6  # inches: narrower than other figures, so that a phone need not shrink it much
 COLOURS = {"vector": "#00735A", "trainable": "#C04F00", "function": "#0067A5"}
-BOXES = {"vector": "round,pad=0,rounding_size=0.18", "trainable": "square,pad=0", "function": "round,pad=0,rounding_size=0.04"}
+BOXES = {
+    "vector": "round,pad=0,rounding_size=0.18",
+    "trainable": "square,pad=0",
+    "function": "round,pad=0,rounding_size=0.04",
+}
 HEIGHT = 0.38  # of a box, inches
 
 
@@ -68,8 +72,24 @@ def power_unit(gate: bool) -> list[Step]:
     magnitude, phase = ("gated r", "gated k") if gate else ("r", "k")
     steps = [
         Step("x", "vector", "$x$", (middle, 0.3), 0.5),
-        Step("r", "function", r"$r = |x| + \epsilon$", (left, 1.05), 1.4, (Arrow("x"),), lambda x: x.abs() + torch.finfo(x.dtype).eps),
-        Step("k", "function", "$k = 1$ if $x < 0$, else 0", (right, 1.05), 1.86, (Arrow("x"),), lambda x: (x < 0).to(x.dtype)),
+        Step(
+            "r",
+            "function",
+            r"$r = |x| + \epsilon$",
+            (left, 1.05),
+            1.4,
+            (Arrow("x"),),
+            lambda x: x.abs() + torch.finfo(x.dtype).eps,
+        ),
+        Step(
+            "k",
+            "function",
+            "$k = 1$ if $x < 0$, else 0",
+            (right, 1.05),
+            1.86,
+            (Arrow("x"),),
+            lambda x: (x < 0).to(x.dtype),
+        ),
     ]
     if gate:
         steps += [
@@ -109,7 +129,15 @@ def product_unit() -> list[Step]:
         ]  # fmt: skip
     factors = tuple(Arrow(f"factor {number}") for number in (1, 2, 3))
     return steps + [
-        Step("product", "function", r"$\prod$", (2.3, 2.85), 0.5, factors, lambda first, second, third: first * second * third),
+        Step(
+            "product",
+            "function",
+            r"$\prod$",
+            (2.3, 2.85),
+            0.5,
+            factors,
+            lambda first, second, third: first * second * third,
+        ),
         Step("y", "vector", "$z$", (2.3, 3.55), 0.5, (Arrow("product"),)),
     ]
 
@@ -151,7 +179,11 @@ def draw(steps: Sequence[Step]) -> Figure:
         gated = [step.at[1] for step in steps if step.gated]
         if gated:
             ground = (0.12, min(gated) - 0.42), WIDTH - 0.24, 0.84
-            axis.add_patch(Rectangle(*ground, facecolor="#F7F7F7", edgecolor="#C4C4C4", hatch="///", linewidth=0.8, zorder=0))
+            axis.add_patch(
+                Rectangle(
+                    *ground, facecolor="#F7F7F7", edgecolor="#C4C4C4", hatch="///", linewidth=0.8, zorder=0
+                )
+            )
             axis.text(WIDTH / 2, min(gated) + 0.56, "relevance gate", ha="center", va="center", fontsize=10)
         boxes = {step.name: _box(axis, step.kind, step.label, step.at, step.width) for step in steps}
         places = {step.name: step.at for step in steps}
@@ -192,10 +224,16 @@ def subsets(operands: np.ndarray) -> Figure:
         axis.set(xlim=(-0.7, inputs - 0.3), ylim=(-2.8, 2.0))
         axis.set_axis_off()
         for place in range(inputs):
-            colours = [colour for colour, part in zip(("#0067A5", "#C04F00"), places, strict=True) if place in part]
-            for half, colour in enumerate(2 * colours if len(colours) == 1 else colours):  # an input of both subsets is half and half
+            colours = [
+                colour for colour, part in zip(("#0067A5", "#C04F00"), places, strict=True) if place in part
+            ]
+            for half, colour in enumerate(
+                2 * colours if len(colours) == 1 else colours
+            ):  # an input of both subsets is half and half
                 axis.add_patch(Rectangle((place - 0.5, -0.5 * half), 1, 0.5, facecolor=colour, alpha=0.45))
-            axis.add_patch(Rectangle((place - 0.5, -0.5), 1, 1, facecolor="none", edgecolor="#4C4C4C", linewidth=0.4))
+            axis.add_patch(
+                Rectangle((place - 0.5, -0.5), 1, 1, facecolor="none", edgecolor="#4C4C4C", linewidth=0.4)
+            )
         for name, part, side, colour in zip("ab", places, (1, -1), ("#0067A5", "#C04F00"), strict=True):
             _span(axis, f"{name}: {part.size} inputs", part, 1.0 * side, 1.5 * side, colour)
         if shared.size:
@@ -205,13 +243,31 @@ def subsets(operands: np.ndarray) -> Figure:
 
 def _span(axis, label: str, part: np.ndarray, at: float, label_at: float, colour: str) -> None:
     """A line with ends over or under some inputs, and what they are."""
-    axis.plot((part[0] - 0.5, part[-1] + 0.5), (at, at), color=colour, linewidth=1.5, marker="|", markersize=8, markeredgewidth=1.5)
+    axis.plot(
+        (part[0] - 0.5, part[-1] + 0.5),
+        (at, at),
+        color=colour,
+        linewidth=1.5,
+        marker="|",
+        markersize=8,
+        markeredgewidth=1.5,
+    )
     axis.text(part.mean(), label_at, label, ha="center", va="center", color=colour)
 
 
-def _box(axis, kind: str, label: str, at: tuple[float, float], width: float, size: float = 12) -> FancyBboxPatch:
+def _box(
+    axis, kind: str, label: str, at: tuple[float, float], width: float, size: float = 12
+) -> FancyBboxPatch:
     box = FancyBboxPatch((at[0] - width / 2, at[1] - HEIGHT / 2), width, HEIGHT, boxstyle=BOXES[kind], facecolor="white",
                          edgecolor=COLOURS[kind], linewidth=1.8, zorder=2)  # fmt: skip
     axis.add_patch(box)
-    axis.text(*at, label, ha="center", va="center_baseline" if size == 10 else "center", color=COLOURS[kind], fontsize=size, zorder=3)
+    axis.text(
+        *at,
+        label,
+        ha="center",
+        va="center_baseline" if size == 10 else "center",
+        color=COLOURS[kind],
+        fontsize=size,
+        zorder=3,
+    )
     return box

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import StrMethodFormatter
 
 from companion.figures.panels import PANELS
-from companion.figures.styles import WIDTH, Figure, axis_name, legend_columns, legend_entry, require, style, styles_of
+from companion.figures.styles import (
+    WIDTH,
+    Figure,
+    axis_name,
+    legend_columns,
+    legend_entry,
+    require,
+    style,
+    styles_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,11 +66,17 @@ def over_lengths(
                 for table, ours in ((published, False), (summary, True)):
                     if table is None:
                         continue
-                    part = table[table[hue].astype(str) == model].assign(**{x: lambda one: one[x].astype(int)}).set_index(x)
+                    part = (
+                        table[table[hue].astype(str) == model]
+                        .assign(**{x: lambda one: one[x].astype(int)})
+                        .set_index(x)
+                    )
                     part = part.reindex(lengths)
                     places = np.arange(len(lengths))
                     if ours:
-                        axis.fill_between(places, part[low] + lift, part[high] + lift, color=colour, alpha=0.08, linewidth=0)
+                        axis.fill_between(
+                            places, part[low] + lift, part[high] + lift, color=colour, alpha=0.08, linewidth=0
+                        )
                         axis.plot(places, part[column] + lift, color=colour, marker=marker, markersize=5)
                     else:
                         axis.plot(places, part[column] + lift, **_hollow(colour))
@@ -76,10 +92,20 @@ def over_lengths(
             handles = [Line2D([], [], label=model, **_hollow(styles[model][0])) for model in models]
         else:
             handles = [legend_entry(model, line=True, styled=styles[model]) for model in models]
-            handles += [Line2D([], [], label="published", **_hollow("#4C4C4C"))] if published is not None else []
+            handles += (
+                [Line2D([], [], label="published", **_hollow("#4C4C4C"))] if published is not None else []
+            )
         figure.legend(handles=handles, loc="outside upper center", ncols=legend_columns(handles))
     return figure
 
 
 def _hollow(colour: str) -> dict:
-    return dict(color=colour, linestyle="--", linewidth=1, marker="o", markersize=6, markerfacecolor="none", markeredgecolor=colour)
+    return dict(
+        color=colour,
+        linestyle="--",
+        linewidth=1,
+        marker="o",
+        markersize=6,
+        markerfacecolor="none",
+        markeredgecolor=colour,
+    )

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import matplotlib
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from companion.figures.styles import WIDTH, Figure, axis_name, legend_columns, legend_entry, require, style, styles_of
+from companion.figures.styles import (
+    WIDTH,
+    Figure,
+    axis_name,
+    legend_columns,
+    legend_entry,
+    require,
+    style,
+    styles_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +50,9 @@ def curves(
                 axis.plot(single[x], single[y], color=colour, linewidth=0.7, alpha=0.35)
             middle = part.groupby(x)[y].median()
             every = max(1, len(middle) // 8)
-            axis.plot(middle.index, middle, color=colour, marker=marker, markevery=every, markersize=5, linewidth=2)
+            axis.plot(
+                middle.index, middle, color=colour, marker=marker, markevery=every, markersize=5, linewidth=2
+            )
         axis.set_yscale("log")
         if threshold is not None:
             axis.axhline(threshold, color="#1A1A1A", linestyle="--", linewidth=1)
@@ -73,13 +85,28 @@ def courses(
             if points is not None:
                 axis.plot(points[0], points[1][:, entry], "o", color="#4C4C4C", markersize=3)
             for number, (times, states) in enumerate(lines.values()):
-                axis.plot(times, states[:, entry], dashes[number % 4], color=colours[number % len(colours)], linewidth=1.6)
+                axis.plot(
+                    times,
+                    states[:, entry],
+                    dashes[number % 4],
+                    color=colours[number % len(colours)],
+                    linewidth=1.6,
+                )
             axis.set(title=name, xlabel=xlabel)
         handles = [
-            Line2D([], [], linestyle=dashes[number % 4], color=colours[number % len(colours)], linewidth=1.6, label=name)
+            Line2D(
+                [],
+                [],
+                linestyle=dashes[number % 4],
+                color=colours[number % len(colours)],
+                linewidth=1.6,
+                label=name,
+            )
             for number, name in enumerate(lines)
         ]
         if points is not None:
-            handles.append(Line2D([], [], linestyle="none", marker="o", color="#4C4C4C", markersize=3, label="data"))
+            handles.append(
+                Line2D([], [], linestyle="none", marker="o", color="#4C4C4C", markersize=3, label="data")
+            )
         figure.legend(handles=handles, loc="outside upper center", ncols=legend_columns(handles))
     return figure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib import colormaps
@@ -60,7 +60,9 @@ def error_maps(
                     axis.pcolormesh(*map(np.asarray, grids[task]), logs, cmap=colours, norm=norm,
                                     shading="nearest", rasterized=True)  # fmt: skip
         scale = ScalarMappable(norm, colours)
-        bar = figure.colorbar(scale, ax=axes, shrink=0.7, aspect=30, ticks=np.arange(limits[0], limits[1] + 1))
+        bar = figure.colorbar(
+            scale, ax=axes, shrink=0.7, aspect=30, ticks=np.arange(limits[0], limits[1] + 1)
+        )
         bar.ax.set_yticklabels([f"$10^{{{int(power)}}}$" for power in np.arange(limits[0], limits[1] + 1)])
         bar.set_label("absolute error")
         figure.supxlabel(xlabel, fontsize=10)

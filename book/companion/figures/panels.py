@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from companion.figures.styles import WIDTH, Figure, axis_name, legend_columns, legend_entry, require, style, styles_of
+from companion.figures.styles import (
+    WIDTH,
+    Figure,
+    axis_name,
+    legend_columns,
+    legend_entry,
+    require,
+    style,
+    styles_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,13 +29,7 @@ __all__ = ["by_range"]
 PANELS = {
     "success": ("success", "success_low", "success_high", "success rate", False),
     "solved_at": ("solved_at_mean", "solved_at_low", "solved_at_high", "solved at iteration", True),
-    "sparsity_error": (
-        "sparsity_error",
-        "sparsity_error_low",
-        "sparsity_error_high",
-        "sparsity error",
-        True,
-    ),
+    "sparsity_error": ("sparsity_error", "sparsity_error_low", "sparsity_error_high", "sparsity error", True),
 }
 _FLOOR = 1e-12  # lowest point of a bar on a logarithmic axis
 
@@ -73,7 +77,9 @@ def by_range(
                 for _, row in known[known[column].notna()].iterrows():
                     at = places.index(row[x]) + shift[row[hue]]
                     ring = styles[str(row[hue])][0]
-                    axis.plot(at, row[column], "o", markersize=10, markerfacecolor="none", markeredgecolor=ring)
+                    axis.plot(
+                        at, row[column], "o", markersize=10, markerfacecolor="none", markeredgecolor=ring
+                    )
             _finish_panel(axis, summary[column], label, logarithmic, len(places))
         rotation = 35 if max(len(str(place)) for place in places) > 6 and len(places) > 5 else 0
         alignment = {"rotation": rotation, "ha": "right", "rotation_mode": "anchor"} if rotation else {}

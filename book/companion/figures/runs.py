@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.lines import Line2D
 
-from companion.figures.styles import WIDTH, Figure, axis_name, legend_columns, legend_entry, require, style, styles_of, unit_style
+from companion.figures.styles import (
+    WIDTH,
+    Figure,
+    axis_name,
+    legend_columns,
+    legend_entry,
+    require,
+    style,
+    styles_of,
+    unit_style,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,15 +55,23 @@ def distribution(
             share = np.arange(finite.size + 1) / values.size
             colour, marker = unit_style(str(model))
             axis.step([low, *finite, high], [*share, share[-1]], where="post", color=colour, linewidth=2)
-            axis.plot(finite, share[1:], marker, color=colour, markersize=5, markevery=max(1, finite.size // 8))
+            axis.plot(
+                finite, share[1:], marker, color=colour, markersize=5, markevery=max(1, finite.size // 8)
+            )
         axis.set_xscale("log")
-        axis.set(xlim=(low, high), ylim=(-0.03, 1.03), xlabel=xlabel or axis_name(value), ylabel="share of runs")
+        axis.set(
+            xlim=(low, high), ylim=(-0.03, 1.03), xlabel=xlabel or axis_name(value), ylabel="share of runs"
+        )
         if threshold is not None:
             axis.axvline(threshold, color="#1A1A1A", linestyle="--", linewidth=1)
             axis.annotate("threshold", (threshold, 0), xycoords=("data", "axes fraction"), xytext=(4, 4),
                           textcoords="offset points", fontsize=9)  # fmt: skip
         handles = [legend_entry(str(model), line=True) for model in models]
-        rings = {model: rate for model, rate in (published or {}).items() if model in models and threshold is not None}
+        rings = {
+            model: rate
+            for model, rate in (published or {}).items()
+            if model in models and threshold is not None
+        }
         for model, rate in rings.items():
             axis.plot(threshold, rate, "o", markersize=10, markerfacecolor="none", markeredgewidth=1.8,
                       markeredgecolor=unit_style(str(model))[0], zorder=3)  # fmt: skip
@@ -107,7 +126,11 @@ def scatter(
                 for frame, hollow in ((published, True), (points, False)):
                     if frame is None:
                         continue
-                    here = frame[(frame[row] == place) & ((frame[column] == side) if column else True) & frame[y].notna()]
+                    here = frame[
+                        (frame[row] == place)
+                        & ((frame[column] == side) if column else True)
+                        & frame[y].notna()
+                    ]
                     for name, (colour, marker) in styles.items():
                         part = here[here[hue].astype(str) == name]
                         if part.empty:
@@ -126,12 +149,16 @@ def scatter(
         if published is not None:
             handles.append(Line2D([], [], **ring, markeredgecolor="#4C4C4C", label="published"))
         if levels:
-            handles.append(Line2D([], [], color="#1A1A1A", linestyle="--", linewidth=1, label=level_name or "level"))
+            handles.append(
+                Line2D([], [], color="#1A1A1A", linestyle="--", linewidth=1, label=level_name or "level")
+            )
         figure.legend(handles=handles, loc="outside upper center", ncols=legend_columns(handles))
     return figure
 
 
-def gate_histograms(rows: pd.DataFrame, published: pd.DataFrame | None = None, row: str = "operation", column: str = "model") -> Figure:
+def gate_histograms(
+    rows: pd.DataFrame, published: pd.DataFrame | None = None, row: str = "operation", column: str = "model"
+) -> Figure:
     """How many runs end with which mean gate, in a panel per operation and model: solved runs filled, others hollow.
 
     The 25 bins are 1/24 wide and centred on 0, 1/24, ..., 1. `rows` has the columns gate and success; `published` has gate, success and count,
@@ -153,13 +180,26 @@ def gate_histograms(rows: pd.DataFrame, published: pd.DataFrame | None = None, r
         for axis, (line, model) in zip(axes.flat, itertools.product(lines, models)):
             colour = unit_style(str(model))[0]
             for success, shift, face in ((True, -width / 4, colour), (False, width / 4, "none")):
-                part = rows[(rows[row] == line) & (rows[column] == model) & (rows["success"].astype(bool) == success)]
+                part = rows[
+                    (rows[row] == line) & (rows[column] == model) & (rows["success"].astype(bool) == success)
+                ]
                 counts = np.bincount(np.rint(part["gate"].dropna() / width).astype(int), minlength=25)
                 drawn = counts > 0
                 axis.bar(centres[drawn] + shift, counts[drawn], width / 2, facecolor=face, edgecolor=colour)
                 if published is not None:
-                    theirs = published[(published[row] == line) & (published[column] == model) & (published["success"].astype(bool) == success)]
-                    axis.plot(theirs["gate"] + shift, theirs["count"], "o", markersize=8, markerfacecolor="none", markeredgecolor="#4C4C4C")
+                    theirs = published[
+                        (published[row] == line)
+                        & (published[column] == model)
+                        & (published["success"].astype(bool) == success)
+                    ]
+                    axis.plot(
+                        theirs["gate"] + shift,
+                        theirs["count"],
+                        "o",
+                        markersize=8,
+                        markerfacecolor="none",
+                        markeredgecolor="#4C4C4C",
+                    )
             axis.grid(axis="x", visible=False)
             axis.set(xlim=(-0.09, 1.09), xticks=[0, 0.5, 1])
         for axis, model in zip(axes[0], models):
@@ -170,7 +210,9 @@ def gate_histograms(rows: pd.DataFrame, published: pd.DataFrame | None = None, r
             axis.set_xlabel("mean gate")
         square = dict(linestyle="none", marker="s", markersize=8, markeredgecolor="#4C4C4C")
         faces = {"solved": "#4C4C4C", "not solved": "none"}
-        handles = [Line2D([], [], label=label, markerfacecolor=face, **square) for label, face in faces.items()]
+        handles = [
+            Line2D([], [], label=label, markerfacecolor=face, **square) for label, face in faces.items()
+        ]
         if published is not None:
             ring = square | {"marker": "o"}
             handles.append(Line2D([], [], label="published", markerfacecolor="none", **ring))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Iterable, Sequence
 
 import matplotlib
 import numpy as np
@@ -13,7 +13,6 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure as _Figure
 from matplotlib.lines import Line2D
-
 from nalm.units.checks import nearest
 
 __all__ = ["UNIT_STYLES", "WIDTH", "Figure", "axis_name", "legend_columns", "legend_entry", "require", "style", "styles_of", "unit_style",
@@ -90,7 +89,9 @@ _STYLE = {
     "legend.frameon": False,
     "lines.linewidth": 1.4,
     "svg.hashsalt": "nalm",
-    "axes.prop_cycle": matplotlib.cycler(color=["#0072B2", "#D55E00", "#009E73", "#332288", "#BB7700", "#AA3377"]),
+    "axes.prop_cycle": matplotlib.cycler(
+        color=["#0072B2", "#D55E00", "#009E73", "#332288", "#BB7700", "#AA3377"]
+    ),
 }
 
 
@@ -145,7 +146,9 @@ def styles_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         stem = _SPELLINGS.get(name, name).split(" (")[0].split(", ")[0]
-        groups.setdefault("/".join(unit_style(name)) if _SPELLINGS.get(stem, stem) in UNIT_STYLES else "", []).append(name)
+        groups.setdefault(
+            "/".join(unit_style(name)) if _SPELLINGS.get(stem, stem) in UNIT_STYLES else "", []
+        ).append(name)
     styles = {}
     for shared, group in groups.items():
         if shared and len(group) == 1:
@@ -155,17 +158,25 @@ def styles_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
         if shared:  # from the colour mixed with black to the colour itself, or from a dark colour to the colour mixed with white
             full = np.array(to_rgb(unit_style(group[0])[0]))
             dark = full @ (0.2126, 0.7152, 0.0722) < 0.19
-            colours = [to_hex(full + (1 - full) * 0.45 * place if dark else full * (0.35 + 0.65 * place)) for place in places]
+            colours = [
+                to_hex(full + (1 - full) * 0.45 * place if dark else full * (0.35 + 0.65 * place))
+                for place in places
+            ]
         else:
             colours = [to_hex(colormaps["viridis"](0.58 * place)) for place in places]
-        styles |= {name: (colour, _MARKERS[n % len(_MARKERS)]) for n, (name, colour) in enumerate(zip(group, colours))}
+        styles |= {
+            name: (colour, _MARKERS[n % len(_MARKERS)])
+            for n, (name, colour) in enumerate(zip(group, colours))
+        }
     return {name: styles[name] for name in dict.fromkeys(names)}
 
 
 def legend_entry(model: str, line: bool = False, styled: tuple[str, str] | None = None) -> Line2D:
     """What a legend shows of a model: its marker, and a line if it is drawn as one."""
     colour, marker = styled or unit_style(model)
-    return Line2D([], [], color=colour, marker=marker, markersize=6, linestyle="-" if line else "none", label=model)
+    return Line2D(
+        [], [], color=colour, marker=marker, markersize=6, linestyle="-" if line else "none", label=model
+    )
 
 
 def legend_columns(handles: Sequence[Line2D]) -> int:

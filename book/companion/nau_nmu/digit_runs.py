@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from companion.arms import Arm
 from nalm.models import DigitSequence, Layer
 from nalm.tasks import DigitSequenceTask
 from nalm.training import ActivationPenalty, Adam, Discretisation, Recipe, Run
 from nalm.units.checks import choose
+
+from companion.arms import Arm
 
 __all__ = ["EPOCHS", "ITERATIONS", "LENGTHS", "MODELS", "digit_arms", "digit_runs", "digit_task"]
 
@@ -29,13 +30,25 @@ ITERATIONS = {"product": 388_388, "sum": 86_086}
 """Operation -> the updates of so many epochs of MNIST."""
 
 MODELS = {
-    "product": ("NMU", "NMU, no R_z", "NAC•,NMU", "NAC•,NMU, no R_z", "NAC•,σ", "NAC•", "NALU", "LSTM", "exact product"),
+    "product": (
+        "NMU",
+        "NMU, no R_z",
+        "NAC•,NMU",
+        "NAC•,NMU, no R_z",
+        "NAC•,σ",
+        "NAC•",
+        "NALU",
+        "LSTM",
+        "exact product",
+    ),
     "sum": ("NAU", "NAU, no R_z", "NAC+,Rz", "NAC+", "NALU", "LSTM", "exact sum"),
 }
 """Operation -> the models of Figures 4 and 15 (products) and 13 and 14 (sums), and the reference runs that their threshold comes from."""
 
 _R_Z = ActivationPenalty(weight=1.0)
-_SPARSE = Discretisation(weight=10.0, start=10_000, end=100_000)  # after the last update on sums, whose penalty ends at 8.5
+_SPARSE = Discretisation(
+    weight=10.0, start=10_000, end=100_000
+)  # after the last update on sums, whose penalty ends at 8.5
 
 
 def digit_task(operation: str, source: str = "mnist", longest: int | None = None) -> DigitSequenceTask:
@@ -49,7 +62,9 @@ def digit_task(operation: str, source: str = "mnist", longest: int | None = None
     """
     choose("operation", operation, list(LENGTHS))
     lengths = tuple(length for length in LENGTHS[operation] if longest is None or length <= longest)
-    return DigitSequenceTask(operation=operation, length=TRAINED_ON[operation], test_lengths=lengths, source=source)
+    return DigitSequenceTask(
+        operation=operation, length=TRAINED_ON[operation], test_lengths=lengths, source=source
+    )
 
 
 def digit_arms(operation: str, iterations: int, log_interval: int) -> dict[str, Arm]:
@@ -98,7 +113,12 @@ def digit_arms(operation: str, iterations: int, log_interval: int) -> dict[str, 
 
 
 def digit_runs(
-    operation: str, models: Sequence[str], seeds: int, epochs: int = EPOCHS, source: str = "mnist", longest: int | None = None
+    operation: str,
+    models: Sequence[str],
+    seeds: int,
+    epochs: int = EPOCHS,
+    source: str = "mnist",
+    longest: int | None = None,
 ) -> list[Run]:
     """One run for each model and seed, evaluated every five epochs and at the end; labelled ``model``.
 

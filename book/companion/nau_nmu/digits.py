@@ -11,11 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from companion.measures import Interval
-from companion.measures import summarise
-from companion.nau_nmu.digit_runs import ITERATIONS, LENGTHS
 from nalm.records.row import first_below
+
+from companion.measures import Interval, summarise
+from companion.nau_nmu.digit_runs import ITERATIONS, LENGTHS
 from companion.nau_nmu.drawn import beside_drawn, measured
 from companion.rules import Claim, Comparison, Judge
 from companion.tables import text
@@ -35,12 +34,35 @@ DIGIT_VARIANCE = {"product": 20 / 3, "sum": 33 / 4}
 """Operation -> the variance of its digits, 1 to 9 or 0 to 9, if all are equally frequent: the error of a reader that always says their mean."""
 
 FIGURES: dict[str, tuple[str, dict[str, str]]] = {
-    "Figure 4": ("product", {"NMU": "NMU", "NAC•,NMU": "NAC•,NMU", "NAC•,σ": "NAC•,σ", "NAC•": "NAC•", "NALU": "NALU", "LSTM": "LSTM"}),
-    "Figure 13": ("sum", {"NAU": "NAU", "NAC+,Rz": "NAC+,Rz", "NAC+": "NAC+", "NALU": "NALU", "LSTM": "LSTM"}),
-    "Figure 14": ("sum", {"NAU, no R_z": "NAU", "NAC+,Rz": "NAC+,Rz", "NAC+": "NAC+", "NALU": "NALU", "LSTM": "LSTM"}),
+    "Figure 4": (
+        "product",
+        {
+            "NMU": "NMU",
+            "NAC•,NMU": "NAC•,NMU",
+            "NAC•,σ": "NAC•,σ",
+            "NAC•": "NAC•",
+            "NALU": "NALU",
+            "LSTM": "LSTM",
+        },
+    ),
+    "Figure 13": (
+        "sum",
+        {"NAU": "NAU", "NAC+,Rz": "NAC+,Rz", "NAC+": "NAC+", "NALU": "NALU", "LSTM": "LSTM"},
+    ),
+    "Figure 14": (
+        "sum",
+        {"NAU, no R_z": "NAU", "NAC+,Rz": "NAC+,Rz", "NAC+": "NAC+", "NALU": "NALU", "LSTM": "LSTM"},
+    ),
     "Figure 15": (
         "product",
-        {"NMU, no R_z": "NMU", "NAC•,NMU, no R_z": "NAC•,NMU", "NAC•,σ": "NAC•,σ", "NAC•": "NAC•", "NALU": "NALU", "LSTM": "LSTM"},
+        {
+            "NMU, no R_z": "NMU",
+            "NAC•,NMU, no R_z": "NAC•,NMU",
+            "NAC•,σ": "NAC•,σ",
+            "NAC•": "NAC•",
+            "NALU": "NALU",
+            "LSTM": "LSTM",
+        },
     ),
 }
 """Item -> operation, and our names of its models -> those in the figure."""
@@ -77,7 +99,9 @@ def thresholds(rows: pd.DataFrame, operation: str) -> dict[int, float]:
 
     known = references(rows, operation)
     if len(known) < 2:
-        raise ValueError(f"A threshold needs two runs of the {REFERENCE[operation]} that have learned to read; there are {len(known)}.")
+        raise ValueError(
+            f"A threshold needs two runs of the {REFERENCE[operation]} that have learned to read; there are {len(known)}."
+        )
     errors = {length: known[f"test_{length}"] for length in LENGTHS[operation] if f"test_{length}" in known}
     reach = t.ppf(0.99, FREEDOM) / np.sqrt(len(known))
     return {length: float(error.mean() + reach * error.std()) for length, error in errors.items()}
@@ -118,7 +142,11 @@ def as_drawn(item: str, rows: pd.DataFrame) -> pd.DataFrame | None:
         rows: some of its models, and the reference runs.
     """
     operation, names = FIGURES[item]
-    if rows["iterations"].min() < ITERATIONS[operation] or not rows["model"].isin(names).any() or len(references(rows, operation)) < 2:
+    if (
+        rows["iterations"].min() < ITERATIONS[operation]
+        or not rows["model"].isin(names).any()
+        or len(references(rows, operation)) < 2
+    ):
         return None
     return summarise(_renamed(item, by_length(rows, operation)), ["length", "model"])
 
@@ -140,7 +168,11 @@ def figure(item: str, rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
     operation, names = FIGURES[item]
     parts = dict(iter(_renamed(item, by_length(rows, operation)).groupby(["length", "model"], sort=False)))
     headline = str(LENGTHS[operation][-1]), next(iter(names.values()))
-    yield from beside_drawn(item.replace("Figure ", "Fig"), "at length", dict(sorted(parts.items(), key=lambda part: part[0] != headline)))
+    yield from beside_drawn(
+        item.replace("Figure ", "Fig"),
+        "at length",
+        dict(sorted(parts.items(), key=lambda part: part[0] != headline)),
+    )
     found = {at: measured(part) for at, part in parts.items()}
     yield from _CLAIMS[item]({(int(length), model): one for (length, model), one in found.items()})
 
@@ -157,28 +189,49 @@ def _figure_4(found: _Found) -> Iterator[Claim]:
     rates = [found[length, "NMU"]["success"] for length in lengths]
     claim = "the NMU does not hinder the network before it: most runs are solved at every length"
     yield Claim(claim, min(rate.high for rate in rates) > 0.5, text(rates[-1], 2))
-    yield Claim("NALU and LSTM are not solved", all(_never(found, model, lengths) for model in ("NALU", "LSTM")))
-    yield Claim("what the NMU learns is sparse", all(found[length, "NMU"]["sparsity_error"].estimate < 1e-3 for length in lengths))
+    yield Claim(
+        "NALU and LSTM are not solved", all(_never(found, model, lengths) for model in ("NALU", "LSTM"))
+    )
+    yield Claim(
+        "what the NMU learns is sparse",
+        all(found[length, "NMU"]["sparsity_error"].estimate < 1e-3 for length in lengths),
+    )
 
 
 def _figure_15(found: _Found) -> Iterator[Claim]:
     for model in ("NMU", "NAC•,NMU"):
         errors = [found[length, model]["sparsity_error"].estimate for length in LENGTHS["product"]]
-        yield Claim(f"without R_z, the {model} is less sparse", float(np.nanmin(errors)) > 1e-3, text(float(np.nanmedian(errors)), 2))
+        yield Claim(
+            f"without R_z, the {model} is less sparse",
+            float(np.nanmin(errors)) > 1e-3,
+            text(float(np.nanmedian(errors)), 2),
+        )
 
 
 def _figure_13(found: _Found) -> Iterator[Claim]:
     lengths = LENGTHS["sum"]
     rates = [found[length, "NAU"]["success"] for length in lengths]
-    yield Claim("most NAUs are solved, at any length", min(rate.high for rate in rates) > 0.5, text(rates[-1], 2))
-    more = all(found[length, "NAC+,Rz"]["success"].high > found[length, "NAC+"]["success"].low for length in lengths)
+    yield Claim(
+        "most NAUs are solved, at any length", min(rate.high for rate in rates) > 0.5, text(rates[-1], 2)
+    )
+    more = all(
+        found[length, "NAC+,Rz"]["success"].high > found[length, "NAC+"]["success"].low for length in lengths
+    )
     yield Claim("NAC+ gains from R_z, if anything", more)
-    yield Claim("NALU and LSTM are not solved", all(_never(found, model, lengths) for model in ("NALU", "LSTM")))
+    yield Claim(
+        "NALU and LSTM are not solved", all(_never(found, model, lengths) for model in ("NALU", "LSTM"))
+    )
 
 
 def _figure_14(found: _Found) -> Iterator[Claim]:
-    short, long = (found[length, "NAU"]["success"].estimate for length in (LENGTHS["sum"][0], LENGTHS["sum"][-1]))
-    yield Claim("without R_z, the success rate of the NAU increases for longer sequences", long > short, f"{text(short, 2)} and {text(long, 2)}")
+    short, long = (
+        found[length, "NAU"]["success"].estimate for length in (LENGTHS["sum"][0], LENGTHS["sum"][-1])
+    )
+    yield Claim(
+        "without R_z, the success rate of the NAU increases for longer sequences",
+        long > short,
+        f"{text(short, 2)} and {text(long, 2)}",
+    )
 
 
 _CLAIMS = {"Figure 4": _figure_4, "Figure 13": _figure_13, "Figure 14": _figure_14, "Figure 15": _figure_15}

@@ -16,14 +16,24 @@ if TYPE_CHECKING:
 
 __all__ = ["beside_drawn", "drawn", "measured", "values"]
 
-_NAMES = {"success_rate": "success", "solved_at_step_mean": "solved_at_mean", "sparsity_error_mean": "sparsity_error"}
+_NAMES = {
+    "success_rate": "success",
+    "solved_at_step_mean": "solved_at_mean",
+    "sparsity_error_mean": "sparsity_error",
+}
 
 # The drawn sparsity errors are halved where a beta distribution was fitted, and the drawn means of solved at are fits with the variance of the runs; ours
 # are found likewise.
 _MEASURES: dict[str, tuple[str, Callable[[pd.DataFrame], Interval]]] = {
     "success": ("success rate", lambda part: measures.success_rate(part["success"])),
-    "solved_at_mean": ("solved at, mean", lambda part: measures.solved_at(solved(part)["solved_at"], variance="sample")),
-    "sparsity_error": ("sparsity error", lambda part: measures.sparsity_error(solved(part)["sparsity_error"], scale="published")),
+    "solved_at_mean": (
+        "solved at, mean",
+        lambda part: measures.solved_at(solved(part)["solved_at"], variance="sample"),
+    ),
+    "sparsity_error": (
+        "sparsity error",
+        lambda part: measures.sparsity_error(solved(part)["sparsity_error"], scale="published"),
+    ),
 }
 
 
@@ -74,7 +84,9 @@ def beside_drawn(item: str, at: str, parts: Mapping[tuple[str, str], pd.DataFram
     for (place, model), part in parts.items():
         for measure, ours in measured(part).items():
             if (place, model, measure) in theirs and ours.n > 1:
-                yield Comparison(f"{model} {at} {place}, {_MEASURES[measure][0]}", ours, theirs[place, model, measure])
+                yield Comparison(
+                    f"{model} {at} {place}, {_MEASURES[measure][0]}", ours, theirs[place, model, measure]
+                )
 
 
 def _table(item: str) -> pd.DataFrame:
@@ -88,4 +100,6 @@ def _interval(one: tuple) -> Interval:
         return rate(one.value, int(one.n_runs))
     resolution = float(re.search(r"resolution about ([\d.e+-]+)", one.note)[1])
     minus, plus = (0.0 if math.isnan(width) else width for width in (one.minus, one.plus))
-    return Interval(one.value, one.value - minus - resolution, one.value + plus + resolution, int(one.n_solved))
+    return Interval(
+        one.value, one.value - minus - resolution, one.value + plus + resolution, int(one.n_solved)
+    )

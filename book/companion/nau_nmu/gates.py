@@ -23,9 +23,18 @@ RIGHT = {"mul": "multiplication", "add": "addition"}
 
 _MEASURES: dict[str, tuple[str, Callable[[pd.DataFrame], Interval]]] = {
     "success_rate": ("success rate", lambda part: measures.success_rate(part["success"])),
-    "solved_at_step_median": ("solved at, median", lambda part: measures.solved_at_median(solved(part)["solved_at"])),
-    "solved_at_step_mean": ("solved at, mean", lambda part: measures.solved_at(solved(part)["solved_at"], variance="sample")),
-    "sparsity_error_mean": ("sparsity error", lambda part: measures.sparsity_error(solved(part)["sparsity_error"], scale="published")),
+    "solved_at_step_median": (
+        "solved at, median",
+        lambda part: measures.solved_at_median(solved(part)["solved_at"]),
+    ),
+    "solved_at_step_mean": (
+        "solved at, mean",
+        lambda part: measures.solved_at(solved(part)["solved_at"], variance="sample"),
+    ),
+    "sparsity_error_mean": (
+        "sparsity error",
+        lambda part: measures.sparsity_error(solved(part)["sparsity_error"], scale="published"),
+    ),
 }
 
 
@@ -69,7 +78,15 @@ def published_histogram() -> pd.DataFrame:
     table = published.load("nau_nmu_fig9_gate_histogram")
     success = ~table["note"].str.startswith("not solved")
     counts = table["value"].astype(int)
-    return pd.DataFrame({"operation": table["op"], "model": table["model"], "gate": table["x"], "success": success, "count": counts})
+    return pd.DataFrame(
+        {
+            "operation": table["op"],
+            "model": table["model"],
+            "gate": table["x"],
+            "success": success,
+            "count": counts,
+        }
+    )
 
 
 def chose(rows: pd.DataFrame, choice: str) -> pd.Series:
@@ -96,7 +113,11 @@ def figure_9(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
         if None not in pair:
             claim = f"{operation}: more NALUs choose addition if their weights are separate"
             yield Claim(claim, pair[0].low > pair[1].high, f"{text(pair[0], 2)} and {text(pair[1], 2)}")
-    rates = {model: _share(part.loc[chose(part, "multiplication"), "success"]) for (operation, model), part in ours.items() if operation == "mul"}
+    rates = {
+        model: _share(part.loc[chose(part, "multiplication"), "success"])
+        for (operation, model), part in ours.items()
+        if operation == "mul"
+    }
     for model in ("NALU (separate)", "NALU (shared)"):
         pair = [rates.get("Gated NAU/NMU"), rates.get(model)]
         if None not in pair:

@@ -37,15 +37,23 @@ def figure_7(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
     """
     lines = _lines(rows, ABLATED)
     headline = ("10", _FREE)
-    yield from beside_drawn("Fig7", "at hidden size", dict(sorted(lines.items(), key=lambda line: line[0] != headline)))
+    yield from beside_drawn(
+        "Fig7", "at hidden size", dict(sorted(lines.items(), key=lambda line: line[0] != headline))
+    )
     found = {line: measured(part) for line, part in lines.items()}
     sizes = _complete(lines, ABLATED)
     if "2" in sizes:
         rates = [found["2", model]["success"] for model in ABLATED]
         claim = "no constraint is needed at hidden size 2"
-        yield Claim(claim, all(one.overlaps(rates[0]) for one in rates), text(min(rates, key=lambda one: one.estimate), 2))
+        yield Claim(
+            claim,
+            all(one.overlaps(rates[0]) for one in rates),
+            text(min(rates, key=lambda one: one.estimate), 2),
+        )
     larger = [size for size in sizes if size != "2"]
-    pairs = {model: [(found[size, model], found[size, "NMU"]) for size in larger] for model in nau_nmu.ABLATIONS}
+    pairs = {
+        model: [(found[size, model], found[size, "NMU"]) for size in larger] for model in nau_nmu.ABLATIONS
+    }
     if larger:
         judged = f"at {', '.join(larger)}"
         failing = all(one["success"].high < whole["success"].low for one, whole in pairs[_FREE])
@@ -69,13 +77,20 @@ def figure_3_sizes(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
         rates = {model: measured(lines["10", model])["success"] for model in nau_nmu.MULTIPLIERS}
         best = max((one for model, one in rates.items() if model != "NMU"), key=lambda one: one.high)
         shown = f"{text(rates['NMU'], 2)} and {text(best, 2)}"
-        yield Claim("at hidden size 10, the NMU solves more runs than all others", rates["NMU"].low > best.high, shown)
+        yield Claim(
+            "at hidden size 10, the NMU solves more runs than all others", rates["NMU"].low > best.high, shown
+        )
 
 
 def _lines(rows: pd.DataFrame, models: tuple[str, ...]) -> _Lines:
     """Hidden size and model -> rows, in the order of models and sizes."""
     parts = dict(iter(rows.groupby(["hidden", "model"])))
-    return {(str(size), model): parts[str(size), model] for model in models for size in nau_nmu.HIDDEN if (str(size), model) in parts}
+    return {
+        (str(size), model): parts[str(size), model]
+        for model in models
+        for size in nau_nmu.HIDDEN
+        if (str(size), model) in parts
+    }
 
 
 def _complete(lines: _Lines, models: tuple[str, ...]) -> list[str]:

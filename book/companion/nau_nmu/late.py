@@ -17,7 +17,17 @@ import numpy as np
 from companion import measures, published
 from companion.measures import Interval
 
-__all__ = ["LAYOUTS", "LateRuns", "Layout", "fewest_late_runs", "first_read", "late_runs", "read_in_merged_order", "shell_sorted", "table_6"]
+__all__ = [
+    "LAYOUTS",
+    "LateRuns",
+    "Layout",
+    "fewest_late_runs",
+    "first_read",
+    "late_runs",
+    "read_in_merged_order",
+    "shell_sorted",
+    "table_6",
+]
 
 
 @dataclass(frozen=True)
@@ -73,7 +83,9 @@ def table_6() -> Layout:
     models = ("Linear", "NAC+", "NAC•", "NALU", "NAC•,σ", "ReLU", "ReLU6", "NAU", "NMU", "NAC•,NMU")
     layout = Layout(models, ("add", "div", "mul", "root", "squared", "sub"), runs=100)
     rows = published.load("nau_nmu_logged_points").set_index(["model", "operation", "seed"])["logged_points"]
-    return replace(layout, lengths=tuple(int(rows[*line, seed]) for line in layout.lines() for seed in layout.seeds()))
+    return replace(
+        layout, lengths=tuple(int(rows[*line, seed]) for line in layout.lines() for seed in layout.seeds())
+    )
 
 
 @dataclass(frozen=True)
@@ -200,7 +212,9 @@ def _sort_columns(values: np.ndarray, places: np.ndarray) -> None:
             table[rows] = np.take_along_axis(table[rows], order, 0)
 
 
-def read_in_merged_order(solved_at: Mapping[tuple[str, str], Sequence[float]], layout: Layout) -> dict[tuple[str, str], np.ndarray]:
+def read_in_merged_order(
+    solved_at: Mapping[tuple[str, str], Sequence[float]], layout: Layout
+) -> dict[tuple[str, str], np.ndarray]:
     """What is found for *solved at* if the first row below the threshold is taken after rows were sorted as by R's ``merge``.
 
     A run is taken to stay below the threshold from its first solved iteration on.
@@ -219,7 +233,9 @@ def read_in_merged_order(solved_at: Mapping[tuple[str, str], Sequence[float]], l
     """
     for line, times in solved_at.items():
         if line[0] not in layout.models or line[1] not in layout.keys or len(times) != layout.runs:
-            raise ValueError(f"{len(times)} runs of {line} are given; the file has {layout.runs} of each of {layout.models} and {layout.keys}.")
+            raise ValueError(
+                f"{len(times)} runs of {line} are given; the file has {layout.runs} of each of {layout.models} and {layout.keys}."
+            )
     log, row = _merged(layout)
     seeds = np.array(layout.seeds())
     found = {}
@@ -261,7 +277,9 @@ def _merged(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
 
 def _check(soon: Sequence[float], runs: int) -> None:
     if len(soon) == 0 or runs < 2:
-        raise ValueError(f"{len(soon)} soon runs and {runs} runs in all are given; at least one and two are needed.")
+        raise ValueError(
+            f"{len(soon)} soon runs and {runs} runs in all are given; at least one and two are needed."
+        )
 
 
 def _others(soon: Sequence[float], runs: int) -> np.ndarray:

@@ -10,8 +10,8 @@ import numpy as np
 
 from companion import measures
 from companion.nau_nmu import settings as nau_nmu
-from companion.rules import Claim, Comparison, Judge, solved
 from companion.nau_nmu.subset_arithmetic import published_cell
+from companion.rules import Claim, Comparison, Judge, solved
 from companion.tables import text
 
 if TYPE_CHECKING:
@@ -61,18 +61,25 @@ def claims(operation: str, rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
     yield Claim(f"solved at is below {tick:,} with every factor", *_below(times, tick))
     if error_tick is not None:
         errors = [measures.sparsity_error(part["sparsity_error"], scale="published") for part in won]
-        yield Claim(f"the sparsity error is below {error_tick:g} with every factor", *_below(errors, error_tick))
+        yield Claim(
+            f"the sparsity error is below {error_tick:g} with every factor", *_below(errors, error_tick)
+        )
 
 
 def _below(found: list[Interval], tick: float) -> tuple[bool, str]:
     """Whether all may be below a tick, and the largest; not if there are none. A single solved run has no interval."""
     if not found:
         return False, "none solved"
-    return all(np.nanmin([one.low, one.estimate]) < tick for one in found), text(max(found, key=lambda one: one.estimate))
+    return all(np.nanmin([one.low, one.estimate]) < tick for one in found), text(
+        max(found, key=lambda one: one.estimate)
+    )
 
 
 def _of(operation: str, rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["operation"] == operation]
 
 
-JUDGES = {("nau-nmu", figure): Judge(partial(_of, operation), ("factor",), partial(claims, operation)) for operation, figure in FIGURES.items()}
+JUDGES = {
+    ("nau-nmu", figure): Judge(partial(_of, operation), ("factor",), partial(claims, operation))
+    for operation, figure in FIGURES.items()
+}

@@ -24,12 +24,21 @@ def figure_3_ranges(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
         rows: with the columns ``range``, ``model``, ``success``, ``solved_at`` and ``sparsity_error``.
     """
     parts = dict(iter(rows.groupby(["range", "model"])))
-    parts = {(name, model): parts[name, model] for name in nau_nmu.RANGES for model in nau_nmu.MULTIPLIERS if (name, model) in parts}
+    parts = {
+        (name, model): parts[name, model]
+        for name in nau_nmu.RANGES
+        for model in nau_nmu.MULTIPLIERS
+        if (name, model) in parts
+    }
     rates = {line: measured(part)["success"] for line, part in parts.items()}
     yield from beside_drawn("Fig3-bottom", "on", parts)
     for name in ("U[-2,-1)", "U[-2,2)"):
         if (name, "NMU") in rates:
-            yield Claim(f"the NMU can handle {name}: it solves most runs", rates[name, "NMU"].low > 0.5, text(rates[name, "NMU"], 2))
+            yield Claim(
+                f"the NMU can handle {name}: it solves most runs",
+                rates[name, "NMU"].low > 0.5,
+                text(rates[name, "NMU"], 2),
+            )
     narrow = {model: found for (name, model), found in rates.items() if name == "U[1.1,1.2)"}
     if set(narrow) == set(nau_nmu.MULTIPLIERS):
         best = max(narrow.values(), key=lambda one: one.estimate)
@@ -42,7 +51,10 @@ def figure_3(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
     Args:
         rows: with the columns of both.
     """
-    yield from sorted(figure_3_sizes(rows[rows["range"] == "U[1,2)"]), key=lambda one: one.what != "NMU at hidden size 10, success rate")
+    yield from sorted(
+        figure_3_sizes(rows[rows["range"] == "U[1,2)"]),
+        key=lambda one: one.what != "NMU at hidden size 10, success rate",
+    )
     yield from figure_3_ranges(rows[rows["hidden"] == "2"])
 
 

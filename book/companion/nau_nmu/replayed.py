@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+from nalm.records.folders import PUBLISHED
+from nalm.records.store import Store
+from nalm.training import Run
 
 from companion import published
 from companion.nau_nmu import settings as nau_nmu
 from companion.replay import replayed
-from nalm.records.folders import PUBLISHED
-from nalm.records.store import Store
-from nalm.training import Run
 
 __all__ = ["EXPERIMENT", "beside_published", "recorded", "short_logs", "sums"]
 
@@ -29,7 +29,9 @@ def short_logs(points: int) -> list[Run]:
     [('NALU', 'mul', 41, 4000)]
     """
     logs = published.load("nau_nmu_runs").query("logged_points <= @points")
-    return [_run(log.model, log.operation, log.seed, (log.logged_points - 1) * EVERY) for log in logs.itertuples()]
+    return [
+        _run(log.model, log.operation, log.seed, (log.logged_points - 1) * EVERY) for log in logs.itertuples()
+    ]
 
 
 def sums(operation: str, seeds: int) -> list[Run]:
@@ -56,18 +58,35 @@ def beside_published(rows: pd.DataFrame) -> pd.DataFrame:
         rows: of :data:`EXPERIMENT`. Table 1, the function with ten parameters, counts as a product; of it no single runs are published. Runs on other
             ranges are left out, as they are of Figure 3.
     """
-    rows = rows.reindex(columns=list(dict.fromkeys([*rows.columns, "operation", "range"])))  # which no row of Table 1 has
+    rows = rows.reindex(
+        columns=list(dict.fromkeys([*rows.columns, "operation", "range"]))
+    )  # which no row of Table 1 has
     theirs = published.load("nau_nmu_runs").drop(columns="threshold")
     theirs["selected_at"] = (theirs.pop("selected_log_point") - 1) * EVERY
     values = ["success", "solved_at", "sparsity_error", "valid_mse", "test_mse", "selected_at"]
-    theirs = theirs.rename(columns={name: f"published_{name}" for name in (*values, "logged_points")}).assign(table="Table 6")
-    table = rows["task"].map({"TenParameterTask": "Table 1", "SubsetArithmeticTask": "Table 6"}).where(rows["range"] == "U[1,2)")
-    ours = rows.assign(table=table, operation=rows["operation"].where(table == "Table 6", "mul")).dropna(subset="table")
-    keys, paired = ["model", "operation", "seed"], [name for value in values for name in (f"published_{value}", value)]
-    found = ours.merge(theirs, "left", [*keys, "table"])[[*keys, *paired, "published_logged_points", "stream", "iterations", "table"]]
+    theirs = theirs.rename(columns={name: f"published_{name}" for name in (*values, "logged_points")}).assign(
+        table="Table 6"
+    )
+    table = (
+        rows["task"]
+        .map({"TenParameterTask": "Table 1", "SubsetArithmeticTask": "Table 6"})
+        .where(rows["range"] == "U[1,2)")
+    )
+    ours = rows.assign(table=table, operation=rows["operation"].where(table == "Table 6", "mul")).dropna(
+        subset="table"
+    )
+    keys, paired = (
+        ["model", "operation", "seed"],
+        [name for value in values for name in (f"published_{value}", value)],
+    )
+    found = ours.merge(theirs, "left", [*keys, "table"])[
+        [*keys, *paired, "published_logged_points", "stream", "iterations", "table"]
+    ]
     return found.sort_values(["table", *keys, "iterations"], ignore_index=True)
 
 
 def recorded(folder: Path = PUBLISHED) -> pd.DataFrame:
     """:func:`beside_published` of all recorded replays, of each run the longest."""
-    return beside_published(Store(folder, EXPERIMENT).read()).drop_duplicates(["table", "model", "operation", "seed", "stream"], keep="last", ignore_index=True)
+    return beside_published(Store(folder, EXPERIMENT).read()).drop_duplicates(
+        ["table", "model", "operation", "seed", "stream"], keep="last", ignore_index=True
+    )

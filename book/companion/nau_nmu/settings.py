@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from companion.arms import Arm
 from nalm.models import GatedStack, Layer, Stack
 from nalm.tasks import Range, SubsetArithmeticTask, Uniform, UniformUnion
-from companion.thresholds import nearly_perfect_mse
 from nalm.training import Adam, Discretisation, Recipe, Run
+
+from companion.arms import Arm
+from companion.thresholds import nearly_perfect_mse
 
 __all__ = [
     "ABLATIONS",
@@ -118,7 +119,9 @@ def arms(hidden: int = 2, iterations: int = 5_000_000, stream: str = "own") -> d
     plain, early, late = _recipes(iterations, stream)
 
     def exp_log(first: str, weight: str) -> Stack:
-        return Stack(layers=(Layer(unit=first, out_features=hidden), Layer(unit="NACMul", options={"weight": weight})))
+        return Stack(
+            layers=(Layer(unit=first, out_features=hidden), Layer(unit="NACMul", options={"weight": weight}))
+        )
 
     return {
         "NAC•,NMU": Arm(model=exp_log("NAU", "linear"), recipe=late),
@@ -149,7 +152,9 @@ def gate_arms(iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm
     separate = Layer(unit="NALU", options={"shared": False})
     return {
         "Gated NAU/NMU": Arm(model=GatedStack.of("NAU", 2, "GatedNAUNMU", 1), recipe=late),
-        "NALU (separate)": Arm(model=GatedStack(layers=(Layer(unit="NAC", out_features=2), separate)), recipe=plain),
+        "NALU (separate)": Arm(
+            model=GatedStack(layers=(Layer(unit="NAC", out_features=2), separate)), recipe=plain
+        ),
         "NALU (shared)": Arm(model=GatedStack.of("NAC", 2, "NALU", 1), recipe=plain),
     }
 
@@ -174,7 +179,13 @@ def hidden_arms(hidden: int, iterations: int = 5_000_000, stream: str = "own") -
     return found
 
 
-def subset_runs(models: Sequence[str], operations: Sequence[str], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
+def subset_runs(
+    models: Sequence[str],
+    operations: Sequence[str],
+    seeds: int,
+    iterations: int = 5_000_000,
+    stream: str = "own",
+) -> list[Run]:
     """One run for each operation, model and seed, on the default task (Table 3); labelled ``model`` and ``operation``.
 
     Args:
@@ -190,7 +201,13 @@ def subset_runs(models: Sequence[str], operations: Sequence[str], seeds: int, it
     return _runs(arms(iterations=iterations, stream=stream), models, operations, seeds)
 
 
-def gate_runs(models: Sequence[str], operations: Sequence[str], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
+def gate_runs(
+    models: Sequence[str],
+    operations: Sequence[str],
+    seeds: int,
+    iterations: int = 5_000_000,
+    stream: str = "own",
+) -> list[Run]:
     """As :func:`subset_runs`, of models named in :func:`gate_arms`.
 
     >>> [(run.labels, run.model.layers[1].options) for run in gate_runs(["NALU (separate)"], ["mul"], seeds=1)]
@@ -216,7 +233,11 @@ def _runs(arms: dict[str, Arm], models: Sequence[str], operations: Sequence[str]
 
 
 def penalty_runs(
-    operations: Sequence[str], factors: Sequence[float], seeds: int, iterations: int = 5_000_000, stream: str = "own"
+    operations: Sequence[str],
+    factors: Sequence[float],
+    seeds: int,
+    iterations: int = 5_000_000,
+    stream: str = "own",
 ) -> list[Run]:
     """One run for each operation, factor of the sparsity penalty and seed, of the model in :data:`PENALTY_SWEEPS`, else as :func:`subset_runs`.
 
@@ -232,11 +253,17 @@ def penalty_runs(
     >>> [(run.recipe.penalties[0].weight, run.labels) for run in penalty_runs(["mul"], [0.1], seeds=1)]
     [(0.1, {'model': 'NMU', 'operation': 'mul', 'factor': '0.1'})]
     """
-    usual = [run for operation in operations for run in subset_runs([PENALTY_SWEEPS[operation]], [operation], seeds, iterations, stream)]
+    usual = [
+        run
+        for operation in operations
+        for run in subset_runs([PENALTY_SWEEPS[operation]], [operation], seeds, iterations, stream)
+    ]
     return [_with_factor(run, float(factor)) for factor in factors for run in usual]
 
 
-def range_runs(models: Sequence[str], ranges: Sequence[str], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
+def range_runs(
+    models: Sequence[str], ranges: Sequence[str], seeds: int, iterations: int = 5_000_000, stream: str = "own"
+) -> list[Run]:
     """One run for each range, model and seed, on products, else as :func:`subset_runs`; labelled ``range`` as well.
 
     Args:
@@ -253,7 +280,9 @@ def range_runs(models: Sequence[str], ranges: Sequence[str], seeds: int, iterati
     return [_on_range(run, name) for name in ranges for run in usual]
 
 
-def hidden_runs(models: Sequence[str], sizes: Sequence[int], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
+def hidden_runs(
+    models: Sequence[str], sizes: Sequence[int], seeds: int, iterations: int = 5_000_000, stream: str = "own"
+) -> list[Run]:
     """One run for each hidden size, model and seed, on products, else as :func:`subset_runs`; labelled ``hidden`` as well.
 
     Args:
@@ -267,7 +296,9 @@ def hidden_runs(models: Sequence[str], sizes: Sequence[int], seeds: int, iterati
     [(3, {'model': 'NMU', 'operation': 'mul', 'hidden': '3'})]
     """
     usual = {size: _runs(hidden_arms(size, iterations, stream), models, ["mul"], seeds) for size in sizes}
-    return [run.but(labels=run.labels | {"hidden": str(size)}) for size, runs in usual.items() for run in runs]
+    return [
+        run.but(labels=run.labels | {"hidden": str(size)}) for size, runs in usual.items() for run in runs
+    ]
 
 
 def _on_range(run: Run, name: str) -> Run:
@@ -276,7 +307,9 @@ def _on_range(run: Run, name: str) -> Run:
     return run.but(task=task, threshold=threshold, labels=run.labels | {"range": name})
 
 
-def shifted_runs(operation: str, lows: Sequence[float], seeds: int, iterations: int, stream: str = "own") -> list[Run]:
+def shifted_runs(
+    operation: str, lows: Sequence[float], seeds: int, iterations: int, stream: str = "own"
+) -> list[Run]:
     """One run for each interpolation range U[low, low + 1) and seed, without a penalty; labelled ``range`` as well.
 
     Not in the paper, whose default is U[1, 2). The extrapolation range is U[low + 1, low + 5), the threshold simulated for it.
@@ -298,7 +331,9 @@ def shifted_runs(operation: str, lows: Sequence[float], seeds: int, iterations: 
 
 def _shifted(run: Run, low: float) -> Run:
     task = run.task.but(interpolation=_uniform(low, low + 1), extrapolation=_uniform(low + 1, low + 5))
-    return run.but(task=task, threshold=_simulated(task), labels=run.labels | {"range": str(task.interpolation)})
+    return run.but(
+        task=task, threshold=_simulated(task), labels=run.labels | {"range": str(task.interpolation)}
+    )
 
 
 @cache
@@ -306,7 +341,9 @@ def _simulated(task: SubsetArithmeticTask) -> float:
     return nearly_perfect_mse(task, samples=100_000)
 
 
-def wider_runs(scales: Sequence[float], seeds: int, iterations: int = 5_000_000, stream: str = "own") -> list[Run]:
+def wider_runs(
+    scales: Sequence[float], seeds: int, iterations: int = 5_000_000, stream: str = "own"
+) -> list[Run]:
     """One run for each scale and seed, of the NMU on products, whose first layer starts so many times as wide; labelled ``scale`` as well.
 
     Not in the paper. A seed draws the same weights for all scales, times the scale.
@@ -326,10 +363,15 @@ def wider_runs(scales: Sequence[float], seeds: int, iterations: int = 5_000_000,
 
 def _wider(run: Run, scale: float) -> Run:
     first, second = run.model.layers
-    first = first if scale == 1 else first.but(options={"init_scale": scale})  # with 1, the run is that of Table 2
+    first = (
+        first if scale == 1 else first.but(options={"init_scale": scale})
+    )  # with 1, the run is that of Table 2
     return run.but(model=Stack(layers=(first, second)), labels=run.labels | {"scale": f"{scale:g}"})
 
 
 def _with_factor(run: Run, factor: float) -> Run:
     (penalty,) = run.recipe.penalties
-    return run.but(recipe=run.recipe.but(penalties=(penalty.but(weight=factor),)), labels=run.labels | {"factor": f"{factor:g}"})
+    return run.but(
+        recipe=run.recipe.but(penalties=(penalty.but(weight=factor),)),
+        labels=run.labels | {"factor": f"{factor:g}"},
+    )

@@ -12,7 +12,9 @@ import sympy
 __all__ = ["latex", "learned_equations"]
 
 
-def learned_equations(weights: Mapping[str, Any], names: Sequence[str], digits: int | None = None) -> tuple[sympy.Expr, ...]:
+def learned_equations(
+    weights: Mapping[str, Any], names: Sequence[str], digits: int | None = None
+) -> tuple[sympy.Expr, ...]:
     r"""The right-hand side that a power unit followed by an NAU computes where the state is positive.
 
     .. math::
@@ -42,7 +44,9 @@ def learned_equations(weights: Mapping[str, Any], names: Sequence[str], digits: 
     -0.01*R
     """
     if missing := {"field.0.weight", "field.0.gate", "field.1.weight"} - set(weights):
-        raise ValueError(f"Formulas are read off a power unit followed by an NAU, but these weights lack {', '.join(sorted(missing))}.")
+        raise ValueError(
+            f"Formulas are read off a power unit followed by an NAU, but these weights lack {', '.join(sorted(missing))}."
+        )
     exponents, outputs = np.asarray(weights["field.0.weight"]), np.asarray(weights["field.1.weight"])
     if len(names) != exponents.shape[1]:
         raise ValueError(f"The state has {exponents.shape[1]} entries, but {len(names)} names were given.")
@@ -51,15 +55,30 @@ def learned_equations(weights: Mapping[str, Any], names: Sequence[str], digits: 
 
     def number(value: float) -> sympy.Number:
         value = float(value) if digits is None else round(float(value), digits)
-        return sympy.Integer(int(value)) if value in (-1, 0, 1) else sympy.Float(str(value) if digits is not None else value)
+        return (
+            sympy.Integer(int(value))
+            if value in (-1, 0, 1)
+            else sympy.Float(str(value) if digits is not None else value)
+        )
 
-    bases = [number(g) * sympy.Symbol(name, positive=True) + 1 - number(g) for g, name in zip(gates, names, strict=True)]
+    bases = [
+        number(g) * sympy.Symbol(name, positive=True) + 1 - number(g)
+        for g, name in zip(gates, names, strict=True)
+    ]
     powers = [
         prod((base ** number(w) for base, w in zip(bases, real, strict=True)), start=sympy.Integer(1))
-        * sympy.cos(sum((number(v) * sympy.log(base) for base, v in zip(bases, im, strict=True)), start=sympy.Integer(0)))
+        * sympy.cos(
+            sum(
+                (number(v) * sympy.log(base) for base, v in zip(bases, im, strict=True)),
+                start=sympy.Integer(0),
+            )
+        )
         for real, im in zip(exponents, imaginary, strict=True)
     ]
-    return tuple(sum((number(a) * power for a, power in zip(row, powers, strict=True)), start=sympy.Integer(0)) for row in outputs)
+    return tuple(
+        sum((number(a) * power for a, power in zip(row, powers, strict=True)), start=sympy.Integer(0))
+        for row in outputs
+    )
 
 
 def latex(weights: Mapping[str, Any], names: Sequence[str], digits: int) -> str:
@@ -68,5 +87,8 @@ def latex(weights: Mapping[str, Any], names: Sequence[str], digits: int) -> str:
     >>> print(latex({"field.0.weight": [[0.5]], "field.0.gate": [1.0], "field.1.weight": [[-2.0]]}, ["x"], digits=1))
     \\begin{aligned}\\dot x &= - 2.0 x^{0.5}\\end{aligned}
     """
-    lines = [rf"\dot {name} &= {sympy.latex(formula)}" for name, formula in zip(names, learned_equations(weights, names, digits), strict=True)]
+    lines = [
+        rf"\dot {name} &= {sympy.latex(formula)}"
+        for name, formula in zip(names, learned_equations(weights, names, digits), strict=True)
+    ]
     return r"\begin{aligned}" + r" \\ ".join(lines) + r"\end{aligned}"

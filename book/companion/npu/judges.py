@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch.func import functional_call, grad, vmap
-
 from nalm import NPU, NaiveNPU
+from nalm.tasks import LargeScaleTask
+from nalm.tasks.large_scale import FIRST_INPUTS, RANGES, SECOND_INPUTS
+from torch.func import functional_call, grad, vmap
 
 from companion import measures, published
 from companion.npu.settings import fsir_arm, large_scale_arm, simple_arm, simple_task
 from companion.rules import Claim, Comparison, Judge, student
 from companion.tables import text
-from nalm.tasks import LargeScaleTask
-from nalm.tasks.large_scale import FIRST_INPUTS, RANGES, SECOND_INPUTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,16 +94,22 @@ def _diagram(gate: bool) -> Iterable[Claim]:
     same = torch.allclose(diagrams.execute(steps, unit, x)["y"], unit(x), rtol=1e-10, atol=0)
     yield Claim(f"the arrows compute the {name}", same, f"the {name}")
     drawn = {step.parameter for step in steps} | {arrow.weight for step in steps for arrow in step.arrows}
-    yield Claim("all trainables are drawn", drawn - {""} == {parameter for parameter, _ in unit.named_parameters()})
+    yield Claim(
+        "all trainables are drawn", drawn - {""} == {parameter for parameter, _ in unit.named_parameters()}
+    )
 
 
-def _gradient_norms(unit: NPU | NaiveNPU, gate: list[float] | None, weights: torch.Tensor, imaginary: bool) -> torch.Tensor:
+def _gradient_norms(
+    unit: NPU | NaiveNPU, gate: list[float] | None, weights: torch.Tensor, imaginary: bool
+) -> torch.Tensor:
     """Norms of the gradient of the expected squared error to x₁, where x₁ is of U(0, 2) and x₂ of U(-0.05, 0.05), as in the authors' code."""
     part = (torch.arange(32, dtype=torch.float64) + 0.5) / 32
     x = torch.cartesian_prod(2 * part, 0.1 * part - 0.05)
 
     def loss(real: torch.Tensor, im: torch.Tensor) -> torch.Tensor:
-        state = {"weight": real[None], "weight_im": im[None]} | ({} if gate is None else {"gate": torch.tensor(gate, dtype=torch.float64)})
+        state = {"weight": real[None], "weight_im": im[None]} | (
+            {} if gate is None else {"gate": torch.tensor(gate, dtype=torch.float64)}
+        )
         return (functional_call(unit, state, x)[:, 0] - x[:, 0]).square().mean()
 
     slopes = vmap(grad(loss, (0, 1)))(weights, torch.zeros_like(weights))
@@ -116,7 +121,11 @@ def _figure_3() -> Iterable[Claim]:
     naive, npu = NaiveNPU(2, 1).double(), NPU(2, 1).double()
     flat = torch.cartesian_prod(torch.linspace(-0.2, 2.5, 10), torch.tensor([0.76, 0.8, 0.9, 1.0])).double()
     without = _gradient_norms(naive, None, flat, imaginary=False)
-    yield Claim("NaiveNPU: no gradient for w₂ > 0.75", bool(without.max() < 0.5), f"w₂ > 0.75 (norm at most {text(without.max().item(), 2)})")
+    yield Claim(
+        "NaiveNPU: no gradient for w₂ > 0.75",
+        bool(without.max() < 0.5),
+        f"w₂ > 0.75 (norm at most {text(without.max().item(), 2)})",
+    )
     half = _gradient_norms(npu, [0.5, 0.5], flat, imaginary=True)
     yield Claim("NPU with gates ½: a gradient there", bool(half.min() > 0.5))
     stripe = torch.cartesian_prod(torch.tensor([0.0, 1.5]), torch.tensor([-0.2, 0.4, 1.0])).double()
@@ -124,7 +133,10 @@ def _figure_3() -> Iterable[Claim]:
     yield Claim("NPU with gates 1, 0: independent of w₂", bool((norms == norms[:, :1]).all()))
     solution = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
     for name, unit, gate in (("NaiveNPU", naive, None), ("NPU with gates 1, 0", npu, [1.0, 0.0])):
-        yield Claim(f"{name}: (1, 0) is stationary", bool(_gradient_norms(unit, gate, solution, imaginary=False) < 1e-9))
+        yield Claim(
+            f"{name}: (1, 0) is stationary",
+            bool(_gradient_norms(unit, gate, solution, imaginary=False) < 1e-9),
+        )
 
 
 _LARGE_MODELS = ["NPU", "RealNPU", "NALU", "NMU", "NaiveNPU"]
@@ -139,7 +151,11 @@ def _large_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The runs with the penalty as the code computes it and the settings of Table A6, the same for all models."""
     measures.require_columns(rows, ["operation", "parameters_above_0.01"])
     seeds = rows["operation"].map(_LARGE_SEEDS).fillna(_CHOSEN_RUNS)
-    return rows[rows["model"].isin(_LARGE_MODELS) & rows["operation"].isin(list(_LARGE_TASKS)) & (rows["seed"] < seeds)]
+    return rows[
+        rows["model"].isin(_LARGE_MODELS)
+        & rows["operation"].isin(list(_LARGE_TASKS))
+        & (rows["seed"] < seeds)
+    ]
 
 
 def _chosen(rows: pd.DataFrame, model: str, operation: str) -> pd.DataFrame:
@@ -150,7 +166,9 @@ def _chosen(rows: pd.DataFrame, model: str, operation: str) -> pd.DataFrame:
 
 def _published_errors(model: str, operation: str) -> list[float]:
     """The ten errors behind a number of Table 1: the points of Figure 7, and infinite ones, which have no point. The NALU has eight on products."""
-    points = published.load("npu_fig7").query("task == @_IN_FIGURE_7[@operation] and model == @model")["test_mse"]
+    points = published.load("npu_fig7").query("task == @_IN_FIGURE_7[@operation] and model == @model")[
+        "test_mse"
+    ]
     missing = _CHOSEN_RUNS - len(points) if model == "NaiveNPU" else 0
     return [*points, *[np.inf] * missing]
 
@@ -161,7 +179,9 @@ def _npu_table_1(rows: pd.DataFrame) -> Iterable[Comparison | Claim]:
         for model in _LARGE_MODELS:
             ours = measures.median(_chosen(rows, model, operation)["test_mse"])
             medians[model, operation] = ours.estimate
-            yield Comparison(f"{model} on {task}", ours, measures.median(_published_errors(model, operation)), factor=3.0)
+            yield Comparison(
+                f"{model} on {task}", ours, measures.median(_published_errors(model, operation)), factor=3.0
+            )
     for operation, best in (("reciprocal", "NPU"), ("root", "RealNPU"), ("add", "NMU"), ("mul", "NMU")):
         ours = min(_LARGE_MODELS, key=lambda model: np.nan_to_num(medians[model, operation], nan=np.inf))
         yield Claim(f"{best} is the best on {_LARGE_TASKS[operation]}", ours == best, ours)
@@ -169,34 +189,74 @@ def _npu_table_1(rows: pd.DataFrame) -> Iterable[Comparison | Claim]:
 
 def _npu_figure_7(rows: pd.DataFrame) -> Iterable[Claim]:
     """The caption and section 4.3. Parameters count as they do in the figure, above 0.01; "the NPUs" are the NPU and the RealNPU."""
-    runs = {(model, operation): _chosen(rows, model, operation) for model in _LARGE_MODELS for operation in _LARGE_TASKS}
+    runs = {
+        (model, operation): _chosen(rows, model, operation)
+        for model in _LARGE_MODELS
+        for operation in _LARGE_TASKS
+    }
     error = {place: part["test_mse"].median() for place, part in runs.items()}
     count = {place: part["parameters_above_0.01"].median() for place, part in runs.items()}
-    constant = {op: float(LargeScaleTask(operation=op).evaluation(0)["test"].targets.double().var()) for op in ("add", "mul")}
+    constant = {
+        op: float(LargeScaleTask(operation=op).evaluation(0)["test"].targets.double().var())
+        for op in ("add", "mul")
+    }
 
     for operation in ("reciprocal", "root"):
         for other in ("NMU", "NALU", "NaiveNPU"):
-            what, ours, theirs = f"than the {other} on {_LARGE_TASKS[operation]}", ("NPU", operation), (other, operation)
-            yield Claim(f"NPU sparser {what}", count[ours] < count[theirs], text(int(runs[ours]["parameters_above_0.01"].min())))
+            what, ours, theirs = (
+                f"than the {other} on {_LARGE_TASKS[operation]}",
+                ("NPU", operation),
+                (other, operation),
+            )
+            yield Claim(
+                f"NPU sparser {what}",
+                count[ours] < count[theirs],
+                text(int(runs[ours]["parameters_above_0.01"].min())),
+            )
             yield Claim(f"NPU more accurate {what}", error[ours] < error[theirs], text(error[ours]))
     for model in ("NMU", "NPU", "RealNPU"):
-        what, found = f"{model} learns + and extrapolates (error below a hundredth of a constant's)", error[model, "add"]
+        what, found = (
+            f"{model} learns + and extrapolates (error below a hundredth of a constant's)",
+            error[model, "add"],
+        )
         yield Claim(what, found < constant["add"] / 100, text(found))
     for operation in ("add", "mul"):
         found = error["NMU", operation]
-        yield Claim(f"NMU more accurate than the NPU on {_LARGE_TASKS[operation]}", found < error["NPU", operation], text(found))
+        yield Claim(
+            f"NMU more accurate than the NPU on {_LARGE_TASKS[operation]}",
+            found < error["NPU", operation],
+            text(found),
+        )
     yield Claim("NMU more accurate than the RealNPU on +", error["NMU", "add"] < error["RealNPU", "add"])
     for unit in ("NPU", "RealNPU"):
-        yield Claim(f"NMU sparser than the {unit} on +", count["NMU", "add"] < count[unit, "add"], text(count["NMU", "add"]))
+        yield Claim(
+            f"NMU sparser than the {unit} on +",
+            count["NMU", "add"] < count[unit, "add"],
+            text(count["NMU", "add"]),
+        )
         best = runs["NMU", "mul"]["test_mse"].min()
-        yield Claim(f"the best NMU more accurate than the best {unit} on x", best < runs[unit, "mul"]["test_mse"].min(), text(best))
+        yield Claim(
+            f"the best NMU more accurate than the best {unit} on x",
+            best < runs[unit, "mul"]["test_mse"].min(),
+            text(best),
+        )
     products = rows[(rows["model"] == "NMU") & (rows["operation"] == "mul")]["test_mse"]
     lost = int((~(products < constant["mul"])).sum())
-    yield Claim("some NMUs do not converge on x (error above a constant's)", lost > 0, f"{lost} of {len(products)}")
-    yield Claim("the NALU's errors on x are above the plot's 1e5", error["NALU", "mul"] > 1e5, text(error["NALU", "mul"]))
+    yield Claim(
+        "some NMUs do not converge on x (error above a constant's)", lost > 0, f"{lost} of {len(products)}"
+    )
+    yield Claim(
+        "the NALU's errors on x are above the plot's 1e5",
+        error["NALU", "mul"] > 1e5,
+        text(error["NALU", "mul"]),
+    )
     for (operation, task), unit in product(_LARGE_TASKS.items(), ("NPU", "RealNPU")):
         ratio = error["NaiveNPU", operation] / error[unit, operation]
-        yield Claim(f"{unit} more accurate than the NaiveNPU by far on {task} (a hundred times)", ratio > 100, text(ratio))
+        yield Claim(
+            f"{unit} more accurate than the NaiveNPU by far on {task} (a hundred times)",
+            ratio > 100,
+            text(ratio),
+        )
         ratio = count["NaiveNPU", operation] / count[unit, operation]
         yield Claim(f"{unit} sparser than the NaiveNPU by far on {task} (twice)", ratio > 2, text(ratio))
 
@@ -226,7 +286,11 @@ def _npu_table_a5() -> Iterable[Claim]:
         yield Claim(f"{name}, input size", size == 100, text(size))
         yield Claim(f"{name}, subset ratio", len(first) == len(second) == 0.5 * size, text(len(first) / size))
         if operation in ("add", "mul"):
-            yield Claim(f"{name}, overlap ratio", len(first & second) == round(0.25 * len(first)), f"{len(first & second)} of {len(first)}")
+            yield Claim(
+                f"{name}, overlap ratio",
+                len(first & second) == round(0.25 * len(first)),
+                f"{len(first & second)} of {len(first)}",
+            )
         training, test, _ = RANGES[operation]
         yield Claim(f"{name}, training range", str(training) == trained, str(training))
         yield Claim(f"{name}, validation range", str(test) == tested, str(test))
@@ -256,13 +320,20 @@ def _fsir_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The 300 runs that are integrated as the authors did, with the number of parameters above 0.001 as ``count``."""
     measures.require_columns(rows, ["solver", "hidden", "penalty", "weights"])
     rows = rows[rows["model"].isin(_FSIR_MODELS) & (rows["solver"] == "euler")].copy()
-    counted = [sum(int((np.abs(values) > 0.001).sum()) for values in _weights(row).values()) for row in rows["weights"]]
+    counted = [
+        sum(int((np.abs(values) > 0.001).sum()) for values in _weights(row).values())
+        for row in rows["weights"]
+    ]
     rows["count"] = np.where(rows["weights"].notna(), counted, rows.get("parameters_above_0.001", np.nan))
     return rows
 
 
 def _weights(text: str | float) -> dict[str, np.ndarray]:
-    return {name: np.asarray(values) for name, values in json.loads(text).items()} if isinstance(text, str) else {}
+    return (
+        {name: np.asarray(values) for name, values in json.loads(text).items()}
+        if isinstance(text, str)
+        else {}
+    )
 
 
 def _npu_figure_4(rows: pd.DataFrame) -> Iterable[Comparison | Claim]:
@@ -271,33 +342,59 @@ def _npu_figure_4(rows: pd.DataFrame) -> Iterable[Comparison | Claim]:
     for model, limit in product(_FSIR_MODELS, (0.1, 1.0)):
         printed = theirs[theirs["model"] == model]["train_mse"]
         yield Comparison(
-            f"{model}: runs with an MSE below {text(limit)}", measures.success_rate(ours[model]["valid_mse"] < limit), measures.success_rate(printed < limit)
+            f"{model}: runs with an MSE below {text(limit)}",
+            measures.success_rate(ours[model]["valid_mse"] < limit),
+            measures.success_rate(printed < limit),
         )
     lowest = {model: part["valid_mse"].min() for model, part in ours.items()}
-    yield Claim("the NPU reaches a lower MSE than Dense", lowest["NPU"] < lowest["Dense"], text(lowest["NPU"]))
+    yield Claim(
+        "the NPU reaches a lower MSE than Dense", lowest["NPU"] < lowest["Dense"], text(lowest["NPU"])
+    )
     fewest = {model: part[part["valid_mse"] < 0.1]["count"].min() for model, part in ours.items()}
-    yield Claim("the NPU reaches an MSE below 0.1 with fewer parameters than Dense", fewest["NPU"] < fewest["Dense"], text(float(fewest["NPU"])))
+    yield Claim(
+        "the NPU reaches an MSE below 0.1 with fewer parameters than Dense",
+        fewest["NPU"] < fewest["Dense"],
+        text(float(fewest["NPU"])),
+    )
     middle = {model: part["valid_mse"].median() for model, part in ours.items()}
-    yield Claim("the RealNPU is mostly worse than the NPU (median)", middle["RealNPU"] > middle["NPU"], text(middle["RealNPU"]))
+    yield Claim(
+        "the RealNPU is mostly worse than the NPU (median)",
+        middle["RealNPU"] > middle["NPU"],
+        text(middle["RealNPU"]),
+    )
     sparse = ((ours["RealNPU"]["valid_mse"] < 0.1) & (ours["RealNPU"]["count"] < 20)).sum()
-    yield Claim("a few RealNPUs are good and sparse (below 0.1, fewer than 20 parameters)", 0 < sparse < 50, f"{sparse} of {len(ours['RealNPU'])}")
+    yield Claim(
+        "a few RealNPUs are good and sparse (below 0.1, fewer than 20 parameters)",
+        0 < sparse < 50,
+        f"{sparse} of {len(ours['RealNPU'])}",
+    )
 
 
 def _npu_figure_5(rows: pd.DataFrame) -> Iterable[Claim]:
     """Whether a RealNPU that fits the data has the drawn form: a unit for r, one for I and one for a power of R. The authors chose theirs by eye."""
     fitting = rows[(rows["model"] == "RealNPU") & (rows["valid_mse"] < 0.1) & rows["weights"].notna()]
-    found = {"r, with exponents of S and I of 0.4 to 0.7": [], "I, with an exponent of 0.8 to 1.2": [], "a power of R": []}
+    found = {
+        "r, with exponents of S and I of 0.4 to 0.7": [],
+        "I, with an exponent of 0.8 to 1.2": [],
+        "a power of R": [],
+    }
     for row in fitting["weights"]:
         weights = _weights(row)
         used = np.abs(weights["field.1.weight"]).max(0) > 0.005
         s, i, r = weights["field.0.weight"][used].T
-        found["r, with exponents of S and I of 0.4 to 0.7"].append(bool(((s > 0.4) & (s < 0.7) & (i > 0.4) & (i < 0.7) & (np.abs(r) < 0.1)).any()))
-        found["I, with an exponent of 0.8 to 1.2"].append(bool(((np.abs(s) < 0.1) & (i > 0.8) & (i < 1.2) & (np.abs(r) < 0.1)).any()))
+        found["r, with exponents of S and I of 0.4 to 0.7"].append(
+            bool(((s > 0.4) & (s < 0.7) & (i > 0.4) & (i < 0.7) & (np.abs(r) < 0.1)).any())
+        )
+        found["I, with an exponent of 0.8 to 1.2"].append(
+            bool(((np.abs(s) < 0.1) & (i > 0.8) & (i < 1.2) & (np.abs(r) < 0.1)).any())
+        )
         found["a power of R"].append(bool(((np.abs(s) < 0.1) & (np.abs(i) < 0.1) & (r > 0.1)).any()))
     together = np.all(list(found.values()), axis=0) if len(fitting) else np.array([])
     for what, which in found.items():
         yield Claim(f"a unit for {what}", any(which), f"{sum(which)} of {len(fitting)}")
-    yield Claim("all three in one RealNPU", bool(together.any()), f"{int(together.sum())} of {len(fitting)} that fit")
+    yield Claim(
+        "all three in one RealNPU", bool(together.any()), f"{int(together.sum())} of {len(fitting)} that fit"
+    )
 
 
 def _npu_table_a1() -> Iterable[Claim]:

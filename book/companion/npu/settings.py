@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from typing import Literal
 
-from companion.arms import Arm
 from nalm.models import NODE, Layer, Stack
 from nalm.tasks import SimpleArithmeticTask, Uniform
 from nalm.training import L1, LBFGS, Adam, Norms, Recipe, RMSProp
 
-__all__ = ["EXACT_FSIR", "HIDDEN", "LARGE_SCALE", "PENALTIES", "SIMPLE", "fsir_arm", "large_scale_arm", "simple_arm", "simple_task"]
+from companion.arms import Arm
+
+__all__ = [
+    "EXACT_FSIR",
+    "HIDDEN",
+    "LARGE_SCALE",
+    "PENALTIES",
+    "SIMPLE",
+    "fsir_arm",
+    "large_scale_arm",
+    "simple_arm",
+    "simple_task",
+]
 
 SIMPLE = ("NPU", "RealNPU", "NMU", "NALU", "iNALU", "Dense")
 """The models of the simple arithmetic task, in the order of Table A2."""
@@ -62,8 +73,13 @@ def simple_arm(model: str, arm: Literal["code", "text"] = "code", iterations: in
     RMSProp(kind='RMSProp', lr=0.001, decay=0.9, eps=1e-08)
     """
     text = arm == "text"
-    usual, others = Adam(lr=0.001 if text else 0.005), {} if text else {"NALU": RMSProp(lr=0.005), "iNALU": RMSProp(lr=0.001)}
-    recipe = Recipe(iterations=iterations, optimiser=others.get(model, usual), batch_size=100, selection="last")
+    usual, others = (
+        Adam(lr=0.001 if text else 0.005),
+        {} if text else {"NALU": RMSProp(lr=0.005), "iNALU": RMSProp(lr=0.001)},
+    )
+    recipe = Recipe(
+        iterations=iterations, optimiser=others.get(model, usual), batch_size=100, selection="last"
+    )
     return Arm(model=Stack(layers=_simple_layers(model, text)), recipe=recipe)
 
 
@@ -130,7 +146,10 @@ def large_scale_arm(
 def _large_scale_layers(model: str, gate: float | None, text: bool) -> tuple[Layer, ...]:
     initial = {"init": "glorot"} if text else {"init": "uniform", "init_scale": 0.1}
     if model == "NALU":
-        return tuple(Layer(unit="NALU", out_features=size, options=initial | {"gate_bias": not text, "eps": 1e-8}) for size in (100, 1))
+        return tuple(
+            Layer(unit="NALU", out_features=size, options=initial | {"gate_bias": not text, "eps": 1e-8})
+            for size in (100, 1)
+        )
     if model == "iNALU":
         return tuple(Layer(unit="INALU", out_features=size, options=initial) for size in (100, 1))
     options = dict(initial)
@@ -172,13 +191,20 @@ def fsir_arm(
     scale = {"init_scale": 0.2} if arm == "code" else {}
     nau = Layer(unit="NAU", out_features=3, options={"clamp": "none", "init": "glorot"} | scale)
     if model == "Dense":
-        layers = tuple(Layer(unit="Dense", out_features=hidden, options={"activation": "tanh"}) for _ in range(2))
+        layers = tuple(
+            Layer(unit="Dense", out_features=hidden, options={"activation": "tanh"}) for _ in range(2)
+        )
         layers += (Layer(unit="Dense", out_features=3, options={"activation": "identity"}),)
     else:
         layers = (Layer(unit=model, out_features=hidden, options=scale), nau)
     step = 1.0 if method == "euler" else 0.5
     node = NODE(
-        layers=layers, initial_state=(100.0, 0.01, 0.0), method=method, step=step, positive=positive, imaginary_until=imaginary_until
+        layers=layers,
+        initial_state=(100.0, 0.01, 0.0),
+        method=method,
+        step=step,
+        positive=positive,
+        imaginary_until=imaginary_until,
     )
     recipe = Recipe(
         iterations=iterations,

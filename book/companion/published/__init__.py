@@ -64,7 +64,11 @@ def load(name: str) -> pd.DataFrame:
     table = pd.read_csv(_FOLDER / f"{name}.csv")
     table = table.rename(columns={"table_or_figure": "item", "figure_or_table": "item"})
     if "model" in table.columns:
-        spelled = table["model"].str.replace(r"^NAC\.", "NAC•", regex=True).str.replace("•,sigma", "•,σ", regex=False)
+        spelled = (
+            table["model"]
+            .str.replace(r"^NAC\.", "NAC•", regex=True)
+            .str.replace("•,sigma", "•,σ", regex=False)
+        )
         table["model"] = spelled
     return table
 
@@ -91,4 +95,6 @@ def value(name: str, column: str = "value", **where: object) -> float:
     try:
         return float(number)
     except ValueError:
-        raise ValueError(f"The {column} of {name} with {said} is {number!r}, which is not a number.") from None
+        raise ValueError(
+            f"The {column} of {name} with {said} is {number!r}, which is not a number."
+        ) from None

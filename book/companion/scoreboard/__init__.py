@@ -20,8 +20,19 @@ A table of settings, or an analytic figure, is judged by what the library itself
 Run as a module to write book/results/scoreboard.csv and the README's table, with --check to see whether they are current.
 """
 
+from companion.rules import Claim, Comparison
 from companion.scoreboard.board import PAPERS, VERDICTS, build, load
 from companion.scoreboard.page import Board, missing, readme_block, summary
-from companion.rules import Claim, Comparison
 
-__all__ = ["PAPERS", "VERDICTS", "Board", "Claim", "Comparison", "build", "load", "missing", "readme_block", "summary"]
+__all__ = [
+    "PAPERS",
+    "VERDICTS",
+    "Board",
+    "Claim",
+    "Comparison",
+    "build",
+    "load",
+    "missing",
+    "readme_block",
+    "summary",
+]

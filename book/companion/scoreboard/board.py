@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from companion import published
 from nalm.records.code import freshness_of, least_fresh
 from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
+
+from companion import published
 from companion.division import judges as division
 from companion.nau_nmu import judges as nau_nmu
 from companion.npu import judges as npu
@@ -61,8 +61,12 @@ def load(path: str | Path = PUBLISHED / "scoreboard.csv") -> pd.DataFrame:
 
 
 def _line(item: dict, results: Path, read: Callable[[str], pd.DataFrame]) -> dict:
-    item = {name: "" if isinstance(value, float) and np.isnan(value) else value for name, value in item.items()}
-    line = dict.fromkeys(COLUMNS, "") | {name: item[name] for name in ("paper", "item", "title", "kind", "metric", "published")}
+    item = {
+        name: "" if isinstance(value, float) and np.isnan(value) else value for name, value in item.items()
+    }
+    line = dict.fromkeys(COLUMNS, "") | {
+        name: item[name] for name in ("paper", "item", "title", "kind", "metric", "published")
+    }
     line["verdict"] = "not yet"
     if item["chapter"] and (results.parents[1] / item["chapter"]).is_file():
         line |= {"chapter": item["chapter"], "command": f"papermill {item['chapter']} out.ipynb"}

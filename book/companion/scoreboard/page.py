@@ -42,7 +42,9 @@ def missing(board: pd.DataFrame) -> Table:
         recorded = 0 if short else int(row["runs"] or 0)
         hours = float("nan")
         if row["runs"]:
-            hours = round((runs - recorded) * iterations * int(row["seconds"]) / int(row["run_iterations"]) / 3600)
+            hours = round(
+                (runs - recorded) * iterations * int(row["seconds"]) / int(row["run_iterations"]) / 3600
+            )
         lines.append([f"{PAPERS[row['paper']]}, {row['item']}", recorded, int(runs), int(iterations), hours])
     columns = ["item", "runs recorded", "of", "iterations each", "hours to go"]
     return Table(pd.DataFrame(lines, columns=columns), caption="Figures and tables that are not yet done")
@@ -63,7 +65,11 @@ def readme_block(board: pd.DataFrame) -> str:
         f"{_plural(count['not yet'], 'is', 'are')} not yet done.",
     ]
     if len(judged):
-        lines += ["", "| paper | item | measured | published | here | agreeing | verdict |", "|---|---|---|---|---|---|---|"]
+        lines += [
+            "",
+            "| paper | item | measured | published | here | agreeing | verdict |",
+            "|---|---|---|---|---|---|---|",
+        ]
     for row in judged.to_dict("records"):
         place = f"[{row['item']}]({row['chapter']})" if row["chapter"] else row["item"]
         cells = [PAPERS[row["paper"]], place]
@@ -85,7 +91,9 @@ class Board:
     def _repr_html_(self) -> str:
         rows = "\n".join(_html_row(row) for row in self.board.to_dict("records"))
         head = "".join(f'<th scope="col">{name}</th>' for name in _SHOWN)
-        papers = "".join(f'<option value="{key}">{html.escape(title)}</option>' for key, title in PAPERS.items())
+        papers = "".join(
+            f'<option value="{key}">{html.escape(title)}</option>' for key, title in PAPERS.items()
+        )
         verdicts = "".join(f"<option>{verdict}</option>" for verdict in VERDICTS)
         return (
             f'<style>{_CSS}</style><div id="nalm-board"><form class="filters">'
@@ -161,7 +169,9 @@ def _html_row(row: dict) -> str:
         ("", verdict),
         ("runs", "".join(f"<div>{part}</div>" for part in effort) + rerun),
     ]
-    tags = "".join(f'<td data-name="{title}">{cell}</td>' if title else f"<td>{cell}</td>" for title, cell in cells)
+    tags = "".join(
+        f'<td data-name="{title}">{cell}</td>' if title else f"<td>{cell}</td>" for title, cell in cells
+    )
     return f'<tr data-paper="{row["paper"]}" data-verdict="{row["verdict"]}">{tags}</tr>'
 
 
@@ -171,7 +181,10 @@ def _cost_in_words(row: dict) -> list[str]:
     minutes = max(1, round(int(row["seconds"]) / 60))
     million = int(row["run_iterations"]) / 1e6
     words = [f"{int(row['runs']):,} runs, {million:,.3g} million iterations", f"{minutes:,} min"]
-    return [html.escape(part) for part in words + ([f"on {row['device']}"] if row["device"] else []) + [row["freshness"]]]
+    return [
+        html.escape(part)
+        for part in words + ([f"on {row['device']}"] if row["device"] else []) + [row["freshness"]]
+    ]
 
 
 def _counts(title: str, part: pd.DataFrame) -> dict:

@@ -9,26 +9,49 @@ import argparse
 import sys
 from pathlib import Path
 
-from companion.verification.confirmation import confirm
 from nalm.records.folders import PUBLISHED
 from nalm.records.verification import experiments, verify_rows
 from nalm.units.checks import choose
+
+from companion.verification.confirmation import confirm
 
 __all__ = ["main"]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m companion.verification.__main__", description="Train published rows again and compare.")
+    parser = argparse.ArgumentParser(
+        prog="python -m companion.verification.__main__",
+        description="Train published rows again and compare.",
+    )
     parser.add_argument("--rows", type=int, default=5, help="how many rows are drawn (5)")
-    parser.add_argument("--experiment", action="append", default=[], help="draw from this experiment, e.g. division/no-redundancy; may be repeated")
+    parser.add_argument(
+        "--experiment",
+        action="append",
+        default=[],
+        help="draw from this experiment, e.g. division/no-redundancy; may be repeated",
+    )
     parser.add_argument("--seed", type=int, help="of the sample; a fresh one if not given")
-    parser.add_argument("--iterations", type=int, help="draw only rows that were trained for at most so many updates")
-    parser.add_argument("--seconds", type=float, help="draw only rows whose ensemble took at most so many seconds")
-    parser.add_argument("--stale", action="store_true", help="draw rows that are older than the code they depend on first")
-    parser.add_argument("--confirm", action="store_true", help="draw ROWS ensembles of each older code; if all their rows are the same, note it")
+    parser.add_argument(
+        "--iterations", type=int, help="draw only rows that were trained for at most so many updates"
+    )
+    parser.add_argument(
+        "--seconds", type=float, help="draw only rows whose ensemble took at most so many seconds"
+    )
+    parser.add_argument(
+        "--stale", action="store_true", help="draw rows that are older than the code they depend on first"
+    )
+    parser.add_argument(
+        "--confirm",
+        action="store_true",
+        help="draw ROWS ensembles of each older code; if all their rows are the same, note it",
+    )
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--folder", type=Path, default=PUBLISHED, help="folder of results; the published ones if not given")
-    parser.add_argument("--receipt", default="", help="where the receipt is written; your own data folder if not given")
+    parser.add_argument(
+        "--folder", type=Path, default=PUBLISHED, help="folder of results; the published ones if not given"
+    )
+    parser.add_argument(
+        "--receipt", default="", help="where the receipt is written; your own data folder if not given"
+    )
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = parser.parse_args(arguments)
     try:
@@ -55,7 +78,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _confirm(options: argparse.Namespace) -> int:
     failed = False
-    for name in [choose("experiment", name, experiments(options.folder)) for name in options.experiment] or experiments(options.folder):
+    for name in [
+        choose("experiment", name, experiments(options.folder)) for name in options.experiment
+    ] or experiments(options.folder):
         for outcome in confirm(name, options.rows, options.seed, options.folder, not options.quiet):
             print(outcome, flush=True)
             failed |= not outcome.passed

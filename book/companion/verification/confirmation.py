@@ -11,14 +11,13 @@ from typing import Any
 
 import pandas as pd
 import torch
-
 from nalm.records.bar import TrainingBar
 from nalm.records.code import OLDER, code_on_disk, codes, freshness_of, with_torch
 from nalm.records.folders import PUBLISHED
 from nalm.records.provenance import surroundings
+from nalm.records.row import whole_row_of
 from nalm.records.store import Store
 from nalm.records.verification import rebuilt, results_of
-from nalm.records.row import whole_row_of
 from nalm.records.workers import train_ensembles
 from nalm.training import Run
 
@@ -63,7 +62,11 @@ class Confirmation:
 
 
 def confirm(
-    experiment: str, ensembles: int = 2, seed: int | None = None, folder: str | Path = PUBLISHED, progress: bool = True
+    experiment: str,
+    ensembles: int = 2,
+    seed: int | None = None,
+    folder: str | Path = PUBLISHED,
+    progress: bool = True,
 ) -> list[Confirmation]:
     """Train some of the rows that are older than their code again, and note in the sidecar where all of them come out the same to the last digit.
 
@@ -91,16 +94,40 @@ def confirm(
     sidecar, rows = store.sidecar(), store.read()
     rows = rows.join(codes(rows, sidecar)).assign(freshness=freshness_of(rows, sidecar))
     older = rows[rows["freshness"] == OLDER].dropna(subset=["recorded", "current", "way"])
-    drawn = {name: population[population["batch"].isin(_drawn(population, ensembles, seed))] for name, population in older.groupby(POPULATION)}
+    drawn = {
+        name: population[population["batch"].isin(_drawn(population, ensembles, seed))]
+        for name, population in older.groupby(POPULATION)
+    }
     batches = sorted({batch for sample in drawn.values() for batch in sample["batch"]})
-    same = _retrained([rows[rows["batch"] == batch].to_dict("records") for batch in batches], sidecar, store.experiment, progress)
+    same = _retrained(
+        [rows[rows["batch"] == batch].to_dict("records") for batch in batches],
+        sidecar,
+        store.experiment,
+        progress,
+    )
     found, sizes = [], older.groupby(POPULATION).size()
     for name, sample in drawn.items():
         different = tuple(key for key in sample["key"] if not same[key])
-        found.append(Confirmation(experiment, *name, int(sizes[name]), sample["batch"].nunique(), tuple(sample["key"]), different))
+        found.append(
+            Confirmation(
+                experiment,
+                *name,
+                int(sizes[name]),
+                sample["batch"].nunique(),
+                tuple(sample["key"]),
+                different,
+            )
+        )
     for one in found:
         if one.passed:
-            noted = {"recorded": one.recorded, "current": [one.current], "way": one.way, "of": one.of, "rows": list(one.rows), "sample": seed}
+            noted = {
+                "recorded": one.recorded,
+                "current": [one.current],
+                "way": one.way,
+                "of": one.of,
+                "rows": list(one.rows),
+                "sample": seed,
+            }
             store.note("confirmations", noted | surroundings())
     return found
 
@@ -111,24 +138,47 @@ def _drawn(population: pd.DataFrame, ensembles: int, seed: int) -> list[str]:
     return random.Random(seed).sample(names, min(ensembles, len(names)))
 
 
-def _retrained(samples: list[list[dict[str, Any]]], sidecar: dict[str, Any], experiment: str, progress: bool) -> dict[str, bool]:
+def _retrained(
+    samples: list[list[dict[str, Any]]], sidecar: dict[str, Any], experiment: str, progress: bool
+) -> dict[str, bool]:
     """Key of each row -> whether its run, trained again beside the others of its ensemble, has the same results."""
     rows, same = {row["key"]: row for sample in samples for row in sample}, {}
     asked = [[rebuilt(row, sidecar) for row in sample] for sample in samples]
     were_compiled = [sidecar["batches"][sample[0]["batch"]].get("compiled") for sample in samples]
-    with tempfile.TemporaryDirectory() as scratch, TrainingBar((run for runs in asked for run in runs), progress) as bar:
-        for compiled in (None, False):  # what was not compiled is not compiled now, as that rounds differently
-            part = [runs for runs, were in zip(asked, were_compiled, strict=True) if (were is False) == (compiled is False)]
-            for runs, (log, _) in train_ensembles(part, "cpu", Path(scratch), bar.update, compiled=compiled, compiling=bar.compiling):
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        TrainingBar((run for runs in asked for run in runs), progress) as bar,
+    ):
+        for compiled in (
+            None,
+            False,
+        ):  # what was not compiled is not compiled now, as that rounds differently
+            part = [
+                runs
+                for runs, were in zip(asked, were_compiled, strict=True)
+                if (were is False) == (compiled is False)
+            ]
+            for runs, (log, _) in train_ensembles(
+                part, "cpu", Path(scratch), bar.update, compiled=compiled, compiling=bar.compiling
+            ):
                 for column, run in enumerate(runs):
                     new = whole_row_of(run, column, log, experiment, "")
                     same[run.key] = results_of(rows[run.key], new) == results_of(new, new)
-    if any(row["current"] != now for runs, sample in zip(asked, samples, strict=True) for row, now in zip(sample, _now(runs), strict=True)):
-        raise ValueError("Files of the library changed while rows were trained again; nothing was confirmed. Start again.")
+    if any(
+        row["current"] != now
+        for runs, sample in zip(asked, samples, strict=True)
+        for row, now in zip(sample, _now(runs), strict=True)
+    ):
+        raise ValueError(
+            "Files of the library changed while rows were trained again; nothing was confirmed. Start again."
+        )
     return same
 
 
 def _now(runs: list[Run]) -> list[str | None]:
     """The code of each run, if the files are still those that this process started with."""
     found = code_on_disk(runs)
-    return [with_torch(found.get(run.configuration_key) if isinstance(found, dict) else found, torch.__version__) for run in runs]
+    return [
+        with_torch(found.get(run.configuration_key) if isinstance(found, dict) else found, torch.__version__)
+        for run in runs
+    ]

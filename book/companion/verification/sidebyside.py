@@ -22,16 +22,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tqdm import tqdm
-
 from nalm.models import NODE, DigitSequence
-from companion.verification import steps
 from nalm.records.code import OLDER, PACKAGE, code, freshness_of, sources_in, with_torch
 from nalm.records.folders import PUBLISHED
 from nalm.records.provenance import surroundings
 from nalm.records.store import Store
 from nalm.records.verification import experiments
 from nalm.training import Run
+from tqdm import tqdm
+
+from companion.verification import steps
 
 __all__ = ["Structure", "compare_code", "library_at"]
 
@@ -66,18 +66,31 @@ class Structure:
 
     def asked(self) -> dict[str, Any]:
         """What is sent to both; without fields at their default, which the older code may not have."""
-        return {"run": json.loads(self.run.canonical()), "updates": self.updates, "compiled": self.compiled, "trained": self.trained}
+        return {
+            "run": json.loads(self.run.canonical()),
+            "updates": self.updates,
+            "compiled": self.compiled,
+            "trained": self.trained,
+        }
 
     def __str__(self) -> str:
         units = "-".join(layer.unit for layer in getattr(self.run.model, "layers", ())) or self.run.model.kind
         verdict = "the same to the last bit" if self.equal else "DIFFERENT"
-        how = f"{self.updates} updates, {self.on_a_bound} weights on a bound" if self.trained else "operations"
+        how = (
+            f"{self.updates} updates, {self.on_a_bound} weights on a bound" if self.trained else "operations"
+        )
         return f"{units} on {self.run.task.kind}, {', '.join(sorted(self.experiments))}: {verdict} ({how})"
 
 
 def updates_of(run: Run) -> int:
     """How many updates runs like this one are compared over."""
-    return UPDATES_OF_NODES if isinstance(run.model, NODE) else UPDATES_OF_DIGITS if isinstance(run.model, DigitSequence) else UPDATES
+    return (
+        UPDATES_OF_NODES
+        if isinstance(run.model, NODE)
+        else UPDATES_OF_DIGITS
+        if isinstance(run.model, DigitSequence)
+        else UPDATES
+    )
 
 
 def library_at(commit: str, folder: Path) -> Path:
@@ -86,8 +99,12 @@ def library_at(commit: str, folder: Path) -> Path:
     Raises:
         ValueError: the library is not used from its repository, or this has no such commit.
     """
-    data = not subprocess.run(["git", "cat-file", "-e", f"{commit}:{DATA}"], cwd=PACKAGE.parent, capture_output=True).returncode
-    found = subprocess.run(["git", "archive", commit, "nalm", *([DATA] if data else [])], cwd=PACKAGE.parent, capture_output=True)
+    data = not subprocess.run(
+        ["git", "cat-file", "-e", f"{commit}:{DATA}"], cwd=PACKAGE.parent, capture_output=True
+    ).returncode
+    found = subprocess.run(
+        ["git", "archive", commit, "nalm", *([DATA] if data else [])], cwd=PACKAGE.parent, capture_output=True
+    )
     if found.returncode:
         raise ValueError(f"There is no library at commit {commit!r}: {found.stderr.decode().strip()}.")
     with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
@@ -140,7 +157,10 @@ def compare_code(
         if pairs:
             note = {
                 "against": against,
-                "codes": {with_torch(before, torch.__version__): with_torch(now, torch.__version__) for before, now in sorted(pairs)},
+                "codes": {
+                    with_torch(before, torch.__version__): with_torch(now, torch.__version__)
+                    for before, now in sorted(pairs)
+                },
                 "on a bound": sum(structure.on_a_bound for structure in here),
                 "structures": len(here),
                 "trained": sum(structure.trained for structure in here),
@@ -151,7 +171,9 @@ def compare_code(
     return structures
 
 
-def _structures(names: Sequence[str], folder: str | Path, old: dict[str, str], compile_them: bool, updates: int | None) -> list[Structure]:
+def _structures(
+    names: Sequence[str], folder: str | Path, old: dict[str, str], compile_them: bool, updates: int | None
+) -> list[Structure]:
     found: dict[tuple, Structure] = {}
     for name in names:
         store = Store(folder, name)
@@ -159,13 +181,19 @@ def _structures(names: Sequence[str], folder: str | Path, old: dict[str, str], c
         rows = rows[freshness_of(rows, sidecar) == OLDER]
         if rows.empty:
             continue
-        compiled = rows["batch"].map({batch: of["compiled"] and compile_them for batch, of in sidecar["batches"].items()})
+        compiled = rows["batch"].map(
+            {batch: of["compiled"] and compile_them for batch, of in sidecar["batches"].items()}
+        )
         for (key, so), _ in rows.groupby([rows["key"].str.rpartition("-")[0], compiled]):
             run = Run.from_json(json.dumps(sidecar["configurations"][key] | {"seed": 0}))
             codes, number = (code(run, old), code(run)), updates or updates_of(run)
             if codes[0] != codes[1]:
                 # Runs of one structure may have different penalties, which are part of what an update computes.
-                kind = steps.short(run, number).structure(), tuple(sorted(penalty.kind for penalty in run.recipe.penalties)), so
+                kind = (
+                    steps.short(run, number).structure(),
+                    tuple(sorted(penalty.kind for penalty in run.recipe.penalties)),
+                    so,
+                )
                 structure = found.setdefault(kind, Structure(run, bool(so), number))
                 structure.codes.add(codes)
                 structure.experiments.add(name)
@@ -176,11 +204,15 @@ def _compare(structures: list[Structure], old: Path, scratch: Path, progress: bo
     """Enter in each structure whether the old and the present code make the same of it."""
     if not structures:
         return
-    for structure, (before, now) in zip(structures, _answers(structures, old, scratch, progress, shares), strict=True):
+    for structure, (before, now) in zip(
+        structures, _answers(structures, old, scratch, progress, shares), strict=True
+    ):
         structure.equal, structure.on_a_bound = before == now, now["on a bound"]
 
 
-def _answers(structures: list[Structure], old: Path, scratch: Path, progress: bool, shares: int) -> list[tuple[dict, dict]]:
+def _answers(
+    structures: list[Structure], old: Path, scratch: Path, progress: bool, shares: int
+) -> list[tuple[dict, dict]]:
     """What the old and the present code make of each structure."""
     parts = [structures[share::shares] for share in range(shares)]
     started = []
@@ -188,10 +220,32 @@ def _answers(structures: list[Structure], old: Path, scratch: Path, progress: bo
         asked = scratch / f"asked-{share}.json"
         asked.write_text(json.dumps([structure.asked() for structure in part]))
         for name, library in (("before", old), ("now", PACKAGE.parent)):
-            command = [sys.executable, str(Path(steps.__file__)), str(asked), str(scratch / f"{name}-{share}.json")]
-            environment = os.environ | {"PYTHONPATH": str(library), "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
+            command = [
+                sys.executable,
+                str(Path(steps.__file__)),
+                str(asked),
+                str(scratch / f"{name}-{share}.json"),
+            ]
+            environment = os.environ | {
+                "PYTHONPATH": str(library),
+                "OMP_NUM_THREADS": "1",
+                "PYTHONSAFEPATH": "1",
+            }
             errors = open(scratch / f"errors-{name}-{share}.txt", "w+")  # noqa: SIM115 - read below, closed with the folder
-            started.append((subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment, cwd=scratch), errors, name))
+            started.append(
+                (
+                    subprocess.Popen(
+                        command,
+                        stdout=subprocess.PIPE,
+                        stderr=errors,
+                        text=True,
+                        env=environment,
+                        cwd=scratch,
+                    ),
+                    errors,
+                    name,
+                )
+            )
     try:
         with tqdm(total=2 * len(structures), unit=" structures", disable=not progress) as bar:
             for process, errors, name in started:
@@ -199,33 +253,60 @@ def _answers(structures: list[Structure], old: Path, scratch: Path, progress: bo
                     bar.update()
                 if process.wait():
                     errors.seek(0)
-                    raise ValueError(f"The code {name} does not train: {errors.read().strip().splitlines()[-1]}")
+                    raise ValueError(
+                        f"The code {name} does not train: {errors.read().strip().splitlines()[-1]}"
+                    )
     finally:
         for process, errors, _ in started:
             process.kill()
             errors.close()
-    answers = [[json.loads((scratch / f"{name}-{share}.json").read_text()) if part else [] for name in ("before", "now")] for share, part in enumerate(parts)]
-    return [tuple(answers[index % shares][side][index // shares] for side in (0, 1)) for index in range(len(structures))]
+    answers = [
+        [
+            json.loads((scratch / f"{name}-{share}.json").read_text()) if part else []
+            for name in ("before", "now")
+        ]
+        for share, part in enumerate(parts)
+    ]
+    return [
+        tuple(answers[index % shares][side][index // shares] for side in (0, 1))
+        for index in range(len(structures))
+    ]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m companion.verification.sidebyside", description="Compare the code of a commit with the present one.")
+    parser = argparse.ArgumentParser(
+        prog="python -m companion.verification.sidebyside",
+        description="Compare the code of a commit with the present one.",
+    )
     parser.add_argument("against", help="a commit of this repository")
-    parser.add_argument("--experiment", action="append", default=[], help="only this experiment, e.g. division/no-redundancy; may be repeated")
+    parser.add_argument(
+        "--experiment",
+        action="append",
+        default=[],
+        help="only this experiment, e.g. division/no-redundancy; may be repeated",
+    )
     parser.add_argument("--processes", type=int, default=2, help="how many train at once (2)")
     parser.add_argument("--eager", action="store_true", help="compile nothing")
-    parser.add_argument("--updates", type=int, help="how many; as many as their kind of model allows if not given")
+    parser.add_argument(
+        "--updates", type=int, help="how many; as many as their kind of model allows if not given"
+    )
     options = parser.parse_args(arguments)
     try:
         found = compare_code(
-            options.against, options.experiment, processes=options.processes, compiled=not options.eager, updates=options.updates
+            options.against,
+            options.experiment,
+            processes=options.processes,
+            compiled=not options.eager,
+            updates=options.updates,
         )
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
     for structure in found:
         print(structure)
-    print(f"{sum(structure.equal for structure in found)} of {len(found)} structures are the same to the last bit.")
+    print(
+        f"{sum(structure.equal for structure in found)} of {len(found)} structures are the same to the last bit."
+    )
     return int(not all(structure.equal for structure in found))
 
 

@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from nalm.models import NODE, DigitSequence
+from nalm.training import Discretisation, Run
+from nalm.training.trainers import trainer_of
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_flatten, tree_unflatten
-
-from nalm.models import NODE, DigitSequence
-from nalm.training.trainers import trainer_of
-from nalm.training import Discretisation, Run
 
 FASTER = (1.0, 30.0)
 """Factors on the learning rate; with the larger one, weights meet their bounds within the updates."""
@@ -39,9 +38,13 @@ def short(run: Run, updates: int) -> Run:
             return penalty.but(start=updates // 4, end=updates // 2)
         return penalty.but(every=max(1, updates // 4)) if hasattr(penalty, "every") else penalty
 
-    finish = run.recipe.finish and run.recipe.finish.but(iterations=min(max(1, updates // 4), run.recipe.finish.iterations))
+    finish = run.recipe.finish and run.recipe.finish.but(
+        iterations=min(max(1, updates // 4), run.recipe.finish.iterations)
+    )
     penalties = tuple(sooner(penalty) for penalty in run.recipe.penalties)
-    recipe = run.recipe.but(iterations=updates, log_interval=updates, selection="last", penalties=penalties, finish=finish)
+    recipe = run.recipe.but(
+        iterations=updates, log_interval=updates, selection="last", penalties=penalties, finish=finish
+    )
     return run.but(recipe=recipe)
 
 
@@ -50,7 +53,11 @@ def ensemble(run: Run, updates: int) -> list[Run]:
     shortened = short(run, updates)
     optimiser = shortened.recipe.optimiser
     return [
-        shortened.but(seed=seed, recipe=shortened.recipe.but(optimiser=optimiser.but(lr=optimiser.lr * factor))) for seed in SEEDS for factor in FASTER
+        shortened.but(
+            seed=seed, recipe=shortened.recipe.but(optimiser=optimiser.but(lr=optimiser.lr * factor))
+        )
+        for seed in SEEDS
+        for factor in FASTER
     ]
 
 
@@ -59,23 +66,38 @@ def steps(run: Run, updates: int, compiled: bool) -> dict[str, Any]:
     trainer = trainer_of(run)
     if isinstance(run.model, DigitSequence):
         trained = trainer(ensemble(run, updates))
-        trained.evaluate.groups = [_beginning(group) for group in trained.evaluate.groups]  # to read all images takes most of the time
+        trained.evaluate.groups = [
+            _beginning(group) for group in trained.evaluate.groups
+        ]  # to read all images takes most of the time
     elif isinstance(run.model, NODE):
         trained = trainer(ensemble(run, updates), compiled=compiled)
     else:
-        trained = trainer(ensemble(run, updates), compiled=compiled, together=1)  # several updates in a call are the same, tests/training/test_ensemble.py
-        trained.evaluate._errors = trained.evaluate._summed_errors  # the updates matter; to compile evaluations too would take twice as long
+        trained = trainer(
+            ensemble(run, updates), compiled=compiled, together=1
+        )  # several updates in a call are the same, tests/training/test_ensemble.py
+        trained.evaluate._errors = (
+            trained.evaluate._summed_errors
+        )  # the updates matter; to compile evaluations too would take twice as long
     log = trained.train()
-    values = {**log.weights, **{f"error {name}": errors for name, errors in log.errors.items()}, "sparsity error": log.sparsity_errors}
+    values = {
+        **log.weights,
+        **{f"error {name}": errors for name, errors in log.errors.items()},
+        "sparsity error": log.sparsity_errors,
+    }
     return {
-        "digests": {name: hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16] for name, value in sorted(values.items())},
+        "digests": {
+            name: hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]
+            for name, value in sorted(values.items())
+        },
         "on a bound": int(sum(np.isin(value, (-1, 0, 1)).sum() for value in log.weights.values())),
         "compiled": bool(log.compiled),
     }
 
 
 def _beginning(group: Any) -> Any:
-    examples = replace(group.examples, inputs=group.examples.inputs[:SEQUENCES], targets=group.examples.targets[:SEQUENCES])
+    examples = replace(
+        group.examples, inputs=group.examples.inputs[:SEQUENCES], targets=group.examples.targets[:SEQUENCES]
+    )
     return replace(group, examples=examples, targets=group.targets[:, :SEQUENCES])
 
 
@@ -83,15 +105,24 @@ def operations(run: Run, updates: int) -> dict[str, Any]:
     """Digests of the operations of an update and of evaluations, and of the tensors that they start from."""
     trained = trainer_of(run)(ensemble(run, updates), compiled=False)
     update, state = trained.update, (trained.parameters, trained.state)
-    draws = update.draws(0, DRAWS) if hasattr(update, "draws") else map(update.host_draw, range(DRAWS))  # the name that it had
+    draws = (
+        update.draws(0, DRAWS) if hasattr(update, "draws") else map(update.host_draw, range(DRAWS))
+    )  # the name that it had
     draws = list(draws)
     fixed = update.constants, update.numbers
-    found = {"update": _listed(update.__call__, *state, torch.tensor(1), draws[0], *fixed), "start": _digest((*state, *fixed, draws))}
+    found = {
+        "update": _listed(update.__call__, *state, torch.tensor(1), draws[0], *fixed),
+        "start": _digest((*state, *fixed, draws)),
+    }
     for group in trained.evaluate.groups:
         parameters = {name: values[group.runs] for name, values in trained.parameters.items()}
         inputs, targets = group.examples.inputs[:LISTED], group.targets[:, :LISTED]
-        found[f"evaluation {group.name} {group.runs}"] = _listed(trained.evaluate._summed_errors, parameters, inputs, targets)
-        found[f"examples {group.name} {group.runs}"] = _digest((group.examples.inputs, group.targets, group.examples.error, group.examples.output))
+        found[f"evaluation {group.name} {group.runs}"] = _listed(
+            trained.evaluate._summed_errors, parameters, inputs, targets
+        )
+        found[f"examples {group.name} {group.runs}"] = _digest(
+            (group.examples.inputs, group.targets, group.examples.error, group.examples.output)
+        )
     return {"digests": found, "on a bound": 0, "compiled": False}
 
 
@@ -104,11 +135,19 @@ def _listed(function: Callable, *arguments: Any) -> str:
 
     def of_tensors(*tensors: torch.Tensor) -> list[Any]:
         given = iter(tensors)
-        return tree_flatten(function(*tree_unflatten([next(given) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], structure)))
+        return tree_flatten(
+            function(
+                *tree_unflatten(
+                    [next(given) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], structure
+                )
+            )
+        )
 
     tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
     graph = make_fx(lambda *given: of_tensors(*given)[0])(*tensors)
-    constants = {node.target: getattr(graph, node.target) for node in graph.graph.nodes if node.op == "get_attr"}
+    constants = {
+        node.target: getattr(graph, node.target) for node in graph.graph.nodes if node.op == "get_attr"
+    }
     return _digest((graph.code, constants, [(tuple(t.shape), t.stride(), str(t.dtype)) for t in tensors]))
 
 
@@ -129,7 +168,9 @@ def main(asked: str, found: str) -> None:
     answers = []
     for number, one in enumerate(json.loads(Path(asked).read_text()), 1):
         run = Run.from_json(json.dumps(one["run"]))
-        answers.append(steps(run, one["updates"], one["compiled"]) if one["trained"] else operations(run, one["updates"]))
+        answers.append(
+            steps(run, one["updates"], one["compiled"]) if one["trained"] else operations(run, one["updates"])
+        )
         print(number, flush=True)  # how far it is
         Path(found).write_text(json.dumps(answers))
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-
 from nalm.records.code import OLDER, code, freshness_of, sources_in
 from nalm.records.folders import PUBLISHED
-from companion.verification.sidebyside import library_at
 from nalm.records.store import Store
 from nalm.records.verification import experiments, rebuilt, results_of
 from nalm.training import Run
+
+from companion.verification.sidebyside import library_at
 
 __all__ = ["Taken", "take_rows"]
 
@@ -66,7 +66,10 @@ def take_rows(
     >>> take_rows(tempfile.mkdtemp(), folder=tempfile.mkdtemp())
     []
     """
-    plans = [_plan(name, Store(source, name), Store(folder, name), replace_older) for name in names or experiments(source)]
+    plans = [
+        _plan(name, Store(source, name), Store(folder, name), replace_older)
+        for name in names or experiments(source)
+    ]
     for taken, target, batches, configurations, instead_of in plans:
         for batch, (rows, provenance) in batches.items():
             target.add(rows, configurations, batch, provenance, instead_of & {row["key"] for row in rows})
@@ -81,23 +84,43 @@ def _plan(name: str, source: Store, target: Store, replace_older: bool) -> tuple
         raise ValueError(f"{name}: the rows of batch {damaged[0]} are not those that were recorded.")
     records = rows.astype(object).where(rows.notna(), None).to_dict("records")
     runs = {row["key"]: _run(name, row, sidecar) for row in records}
-    sidecar = sidecar | {"batches": {b: _known_code(name, b, of, rows[rows["batch"] == b], runs) for b, of in sidecar["batches"].items()}}
+    sidecar = sidecar | {
+        "batches": {
+            b: _known_code(name, b, of, rows[rows["batch"] == b], runs)
+            for b, of in sidecar["batches"].items()
+        }
+    }
     older = dict(zip(rows["key"], freshness_of(rows, sidecar) == OLDER, strict=True))
     here = target.read()
-    here = here.assign(older=freshness_of(here, target.sidecar()) == OLDER) if len(here) else here.assign(older=False)
+    here = (
+        here.assign(older=freshness_of(here, target.sidecar()) == OLDER)
+        if len(here)
+        else here.assign(older=False)
+    )
     known, instead_of = {row["key"]: row for row in here.to_dict("records")}, set()
     for row in records:
         mine = known.get(row["key"])
         if mine is None or results_of(mine, row) == results_of(row, row):
             continue
         if not (replace_older and mine["older"] and not older[row["key"]]):
-            raise ValueError(f"{name}: {row['key']} has other results here (test_mse {mine['test_mse']:g}) than in {source.rows_file} ({row['test_mse']:g}).")
+            raise ValueError(
+                f"{name}: {row['key']} has other results here (test_mse {mine['test_mse']:g}) than in {source.rows_file} ({row['test_mse']:g})."
+            )
         instead_of.add(row["key"])
     added = [row for row in records if row["key"] not in known or row["key"] in instead_of]
-    batches = {b: ([row for row in added if row["batch"] == b], sidecar["batches"][b]) for b in dict.fromkeys(row["batch"] for row in added)}
+    batches = {
+        b: ([row for row in added if row["batch"] == b], sidecar["batches"][b])
+        for b in dict.fromkeys(row["batch"] for row in added)
+    }
     used = {row["key"].rpartition("-")[0] for row in added}
     configurations = {key: of for key, of in sidecar["configurations"].items() if key in used}
-    taken = Taken(name, len(added) - len(instead_of), len(records) - len(added), len(instead_of), sum(older[row["key"]] for row in added))
+    taken = Taken(
+        name,
+        len(added) - len(instead_of),
+        len(records) - len(added),
+        len(instead_of),
+        sum(older[row["key"]] for row in added),
+    )
     return taken, target, batches, configurations, instead_of
 
 
@@ -108,14 +131,21 @@ def _run(name: str, row: dict[str, Any], sidecar: dict[str, Any]) -> Run:
         raise ValueError(f"{name}: the row {row['key']} cannot be taken: {error}.") from None
 
 
-def _known_code(name: str, batch: str, provenance: dict[str, Any], rows: pd.DataFrame, runs: dict[str, Run]) -> dict[str, Any]:
+def _known_code(
+    name: str, batch: str, provenance: dict[str, Any], rows: pd.DataFrame, runs: dict[str, Run]
+) -> dict[str, Any]:
     """The provenance with codes as they are made today; those made in another way are worked out from the commit that the rows were trained at."""
     found = provenance.get("code")
-    if all(re.fullmatch("[0-9a-f]{16}", one or "") for one in (found.values() if isinstance(found, dict) else [found])):
+    if all(
+        re.fullmatch("[0-9a-f]{16}", one or "")
+        for one in (found.values() if isinstance(found, dict) else [found])
+    ):
         return provenance
     commit = provenance.get("commit") or ""
     if not re.fullmatch("[0-9a-f]+", commit):
-        raise ValueError(f"{name}: batch {batch} was trained with code that is in no commit ({commit or 'unknown'}), so it cannot be told what its rows depend on.")
+        raise ValueError(
+            f"{name}: batch {batch} was trained with code that is in no commit ({commit or 'unknown'}), so it cannot be told what its rows depend on."
+        )
     each = {key.rpartition("-")[0]: code(runs[key].but(seed=0), _sources_at(commit)) for key in rows["key"]}
     return provenance | {"code": each if len(set(each.values())) > 1 else next(iter(each.values()), None)}
 
@@ -127,11 +157,23 @@ def _sources_at(commit: str) -> dict[str, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m companion.verification.take", description="Take up the rows of another folder of results.")
+    parser = argparse.ArgumentParser(
+        prog="python -m companion.verification.take",
+        description="Take up the rows of another folder of results.",
+    )
     parser.add_argument("source", type=Path, help="the folder that they are in")
-    parser.add_argument("--experiment", action="append", default=[], help="only this experiment, e.g. division/no-redundancy; may be repeated")
-    parser.add_argument("--folder", type=Path, default=PUBLISHED, help="where they go; the published results if not given")
-    parser.add_argument("--replace-older", action="store_true", help="rows here that are older than their code give way")
+    parser.add_argument(
+        "--experiment",
+        action="append",
+        default=[],
+        help="only this experiment, e.g. division/no-redundancy; may be repeated",
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=PUBLISHED, help="where they go; the published results if not given"
+    )
+    parser.add_argument(
+        "--replace-older", action="store_true", help="rows here that are older than their code give way"
+    )
     options = parser.parse_args(arguments)
     try:
         if not options.source.is_dir():

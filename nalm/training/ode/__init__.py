@@ -1,2 +1,1 @@
 """The ensemble that trains many neural ordinary differential equations at once."""
-

@@ -12,18 +12,18 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from nalm.training.ode.answers import Answers
-from nalm.training.ode.lbfgs import minimise_together
-from nalm.training.ode.rollout import Rollout
-from nalm.units import sparsity_error
 from nalm.training.checkpoint import Checkpoint
 from nalm.training.compiler import compiled as compile_function
 from nalm.training.compiler import is_compiled
 from nalm.training.ensemble import check_device
 from nalm.training.log import Journal, Log
+from nalm.training.ode.answers import Answers
+from nalm.training.ode.lbfgs import minimise_together
+from nalm.training.ode.rollout import Rollout
 from nalm.training.run import Run
 from nalm.training.stacked import StackedModel, Tensors, per_run
 from nalm.training.update import Update
+from nalm.units import sparsity_error
 
 __all__ = ["NODEEnsemble"]
 
@@ -56,7 +56,9 @@ class NODEEnsemble:
         if not runs:
             raise ValueError("An ensemble needs at least one run.")
         if len({run.structure() for run in runs}) > 1:
-            raise ValueError("The runs of an ensemble must have the same structure (task, model and recipe up to numbers).")
+            raise ValueError(
+                "The runs of an ensemble must have the same structure (task, model and recipe up to numbers)."
+            )
         self.runs, self.device, self.recipe = tuple(runs), check_device(device), runs[0].recipe
         if self.recipe.loss != "mse" or self.recipe.clip_gradient_norm is not None:
             raise ValueError("A NODE is trained with the loss 'mse' and without clipping of gradients.")
@@ -67,17 +69,23 @@ class NODEEnsemble:
         self.parameters, self.state = self.model.parameters, self.update.initial_state()
         self.sets = self.runs[0].task.evaluation(self.runs[0].seed)
         # Only the training data are asked for often enough to pay for a compilation.
-        self.rollouts = {name: self._rollout(s.inputs, self.compiled and name == "valid") for name, s in self.sets.items()}
+        self.rollouts = {
+            name: self._rollout(s.inputs, self.compiled and name == "valid") for name, s in self.sets.items()
+        }
         self.negative = torch.zeros(len(runs), device=self.device)
         self.answers = Answers(self._answer)
 
     def _rollout(self, times: Tensor, compiled: bool) -> Rollout:
         node, wrap = self.runs[0].model, compile_function if compiled else lambda function: function
-        derivative = self.model.over_runs(lambda p, y: self.model.apply(lambda network: network.derivative(y), p, training=True), (0, 0))
+        derivative = self.model.over_runs(
+            lambda p, y: self.model.apply(lambda network: network.derivative(y), p, training=True), (0, 0)
+        )
         start = torch.tensor(node.initial_state, dtype=torch.float64, device=self.device)
         return Rollout(derivative, start, times[:, 0].to(self.device), node.method, node.step, wrap)
 
-    def train(self, progress: Callable[[int], None] = lambda iterations: None, checkpoint: Checkpoint | None = None) -> Log:
+    def train(
+        self, progress: Callable[[int], None] = lambda iterations: None, checkpoint: Checkpoint | None = None
+    ) -> Log:
         """Train all runs to the end.
 
         Args:
@@ -115,8 +123,12 @@ class NODEEnsemble:
         total = (at_times - self.sets["valid"].targets.to(self.device)[:, None]).square().mean((0, 2))
         step = torch.tensor(float(iteration), device=self.device)
         for penalty in self.update.penalties:
-            value = self.model.over_runs(lambda p, penalty=penalty: self.model.apply(penalty.value, p, training=True), (0,))
-            total = total + penalty.coefficient(self.update.numbers[penalty.__name__], step) * value(parameters)
+            value = self.model.over_runs(
+                lambda p, penalty=penalty: self.model.apply(penalty.value, p, training=True), (0,)
+            )
+            total = total + penalty.coefficient(self.update.numbers[penalty.__name__], step) * value(
+                parameters
+            )
         return total, states
 
     def _gradients(self, parameters: Tensors, iteration: int) -> tuple[Tensor, Tensors, Tensor]:
@@ -125,7 +137,9 @@ class NODEEnsemble:
         gradients = dict(zip(leaves, torch.autograd.grad(losses.sum(), list(leaves.values())), strict=True))
         until = self.runs[0].model.imaginary_until
         if until is not None and iteration >= until:
-            gradients = {name: torch.zeros_like(g) if name.endswith(IMAGINARY) else g for name, g in gradients.items()}
+            gradients = {
+                name: torch.zeros_like(g) if name.endswith(IMAGINARY) else g for name, g in gradients.items()
+            }
         return losses.detach(), gradients, states.detach()
 
     def _step(self, iteration: int) -> None:
@@ -133,7 +147,9 @@ class NODEEnsemble:
         self.negative += (states < 0).any(0).any(-1)
         number, lr = torch.tensor(iteration, device=self.device), self.update.numbers["recipe"]["lr"]
         for name, parameter in self.parameters.items():
-            new, *slots = self.recipe.optimiser.update(parameter, gradients[name], self.state[name], per_run(lr, parameter).double(), number)
+            new, *slots = self.recipe.optimiser.update(
+                parameter, gradients[name], self.state[name], per_run(lr, parameter).double(), number
+            )
             self.parameters[name], self.state[name] = new, tuple(slots)
 
     def _finish(self, keep: Callable[[], None]) -> np.ndarray:
@@ -155,7 +171,9 @@ class NODEEnsemble:
     def _stacked(self, x: np.ndarray) -> Tensors:
         shapes = {name: p.shape[1:] for name, p in self.parameters.items()}
         parts = torch.from_numpy(x).to(self.device).split([shape.numel() for shape in shapes.values()], 1)
-        return {name: part.reshape(-1, *shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
+        return {
+            name: part.reshape(-1, *shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)
+        }
 
     def _content(self, iteration: int, journal: Journal, seconds: float) -> dict[str, Any]:
         return {
@@ -185,9 +203,14 @@ class NODEEnsemble:
         errors = {}
         for name, rollout in self.rollouts.items():
             with torch.set_grad_enabled(name == "valid"):  # what was compiled for training serves here too
-                at_times = rollout({n: p.detach().requires_grad_() for n, p in self.parameters.items()}, len(self.runs))[0].detach()
+                at_times = rollout(
+                    {n: p.detach().requires_grad_() for n, p in self.parameters.items()}, len(self.runs)
+                )[0].detach()
             errors[name] = (at_times - self.sets[name].targets.to(self.device)[:, None]).square().mean((0, 2))
-        errors |= {"negative_updates": self.negative.clone(), "finish_iterations": torch.from_numpy(finish_iterations).double()}
+        errors |= {
+            "negative_updates": self.negative.clone(),
+            "finish_iterations": torch.from_numpy(finish_iterations).double(),
+        }
         sparsity = self.model.over_runs(lambda p: self.model.apply(sparsity_error, p, training=False), (0,))
         with torch.no_grad():
             journal.add(iteration, errors, sparsity(self.parameters), self.parameters)

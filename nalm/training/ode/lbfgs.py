@@ -82,12 +82,22 @@ class _Run:
         left = self.settings.iterations
         while left > 0:
             before = self.lowest
-            options = {"maxcor": self.settings.memory, "maxiter": left, "maxfun": 100 * left, "ftol": 0.0, "gtol": self.settings.gradient_tolerance}
+            options = {
+                "maxcor": self.settings.memory,
+                "maxiter": left,
+                "maxfun": 100 * left,
+                "ftol": 0.0,
+                "gtol": self.settings.gradient_tolerance,
+            }
             result = minimize(self._loss, self.best, jac=True, method="L-BFGS-B", options=options)
             self.iterations += result.nit
             left -= result.nit
             stuck = result.status == 2  # the line search ended without a lower point
-            if not (stuck and np.isfinite(self.lowest) and self.lowest < before - 1e-9 * abs(before if np.isfinite(before) else self.lowest)):
+            if not (
+                stuck
+                and np.isfinite(self.lowest)
+                and self.lowest < before - 1e-9 * abs(before if np.isfinite(before) else self.lowest)
+            ):
                 return
 
     def _loss(self, x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -48,11 +48,21 @@ class Rollout:
         ValueError: a step that does not divide the last time.
     """
 
-    def __init__(self, derivative: Callable, initial_state: Tensor, times: Tensor, method: Method, step: float, wrap: Callable) -> None:
+    def __init__(
+        self,
+        derivative: Callable,
+        initial_state: Tensor,
+        times: Tensor,
+        method: Method,
+        step: float,
+        wrap: Callable,
+    ) -> None:
         at = times / step
         self.steps = max(1, round(float(at.max())))
         if abs(float(at.max()) - self.steps) > 1e-9 * self.steps:
-            raise ValueError(f"The step of a NODE must divide the last time, {float(times.max()):g}, but it is {step:g}.")
+            raise ValueError(
+                f"The step of a NODE must divide the last time, {float(times.max()):g}, but it is {step:g}."
+            )
         self.left = at.floor().clamp(max=self.steps - 1).long()
         self.share = (at - self.left)[:, None, None]
         self.initial_state, self.step = initial_state, step
@@ -84,4 +94,9 @@ class Rollout:
         """Between two steps, the cubic polynomial with the states and slopes at both (Hermite)."""
         u, left, right = self.share, self.left, self.left + 1
         d0, d1 = self.step * slopes[left], self.step * slopes[right]
-        return (1 + 2 * u) * (1 - u) ** 2 * y[left] + u * (1 - u) ** 2 * d0 + u**2 * (3 - 2 * u) * y[right] + u**2 * (u - 1) * d1
+        return (
+            (1 + 2 * u) * (1 - u) ** 2 * y[left]
+            + u * (1 - u) ** 2 * d0
+            + u**2 * (3 - 2 * u) * y[right]
+            + u**2 * (u - 1) * d1
+        )
