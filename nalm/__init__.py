@@ -1,7 +1,7 @@
 """nalm: neural arithmetic units in PyTorch, and an engine that trains thousands of runs at once.
 
-The units are here for use in any network: ``from nalm import NMU``. Everything else is one room further: :mod:`nalm.tasks`, :mod:`nalm.models`,
-:mod:`nalm.training`, :mod:`nalm.records`.
+The units are here for use in any network: ``from nalm import NMU``. Everything else is one room further:
+:mod:`nalm.tasks`, :mod:`nalm.models`, :mod:`nalm.training`, :mod:`nalm.records`.
 """
 
 from nalm.units import *  # noqa: F403

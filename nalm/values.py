@@ -1,7 +1,8 @@
 """Values: frozen, validated descriptions of what is trained (law: a run is a value).
 
-Every description in this library (a range, a task, a model, a recipe, a run) is a :class:`Value`: it is checked when it is made, cannot be
-changed afterwards, compares by content and has one canonical JSON form. What is wrong with bad input is said in one sentence.
+Every description in this library (a range, a task, a model, a recipe, a run) is a :class:`Value`: it is
+checked when it is made, cannot be changed afterwards, compares by content and has one canonical JSON form.
+What is wrong with bad input is said in one sentence.
 """
 
 from __future__ import annotations
@@ -27,14 +28,18 @@ class _OneSentence(type(BaseModel)):
 
 
 class Value(BaseModel, metaclass=_OneSentence):
-    """A frozen, strictly typed description. Unknown field names and wrong types are refused with one sentence."""
+    """A frozen, strictly typed description. Unknown field names and wrong types are refused with one
+    sentence.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     def canonical(self) -> str:
-        """The canonical JSON form: sorted keys, no spaces, fields at their default left out. Equal values have equal forms.
+        """The canonical JSON form: sorted keys, no spaces, fields at their default left out. Equal values
+        have equal forms.
 
-        As defaults are left out, a new field with a default changes no existing form; a default must therefore never change its meaning.
+        As defaults are left out, a new field with a default changes no existing form; a default must
+        therefore never change its meaning.
         """
         return json.dumps(
             self.model_dump(mode="json", exclude_defaults=True),

@@ -1,4 +1,6 @@
-"""A Chromium that opens a page: found, or else installed. ``python tests/chromium.py`` prints its path; ``make test`` hands it to the tests."""
+"""A Chromium that opens a page: found, or else installed. ``python tests/chromium.py`` prints its path;
+``make test`` hands it to the tests.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class NoChromium(Exception):
 
 
 def opens_a_page(executable: str | Path, seconds: float = OPENING) -> bool:
-    """Whether a browser, started as the tests start it, shows the title of a page. It is tried in a process of its own, which ends in time."""
+    """Whether a browser, started as the tests start it, shows the title of a page. It is tried in a process
+    of its own, which ends in time.
+    """
     if not shutil.which(executable):
         return False
     return _run([sys.executable, __file__, "--open", str(executable), str(seconds)], seconds + 10) is not None
@@ -114,9 +118,8 @@ def _by_debian() -> Iterator[str]:
     root = _as_root()
     if root is not None and shutil.which("apt-get"):
         say("Installing Debian's package of Chromium.")
-        _run(
-            [*root, "apt-get", "update", "-qq"], INSTALLING
-        )  # where some lists cannot be had, the others may do
+        # where some lists cannot be had, the others may do
+        _run([*root, "apt-get", "update", "-qq"], INSTALLING)
         apt = [
             "env",
             "DEBIAN_FRONTEND=noninteractive",
@@ -141,7 +144,9 @@ def _by_hand() -> str:
 
 
 def _as_root() -> list[str] | None:
-    """What stands before a command that only root may run; ``None`` where this user cannot be root without a password."""
+    """What stands before a command that only root may run; ``None`` where this user cannot be root without a
+    password.
+    """
     if os.geteuid() == 0:
         return []
     return ["sudo", "-n"] if shutil.which("sudo") and _run(["sudo", "-n", "true"], 10) is not None else None
@@ -154,10 +159,11 @@ def _playwrights() -> list[str]:
 
 
 def _run(command: Sequence[str], seconds: float) -> str | None:
-    """What the command printed once it has succeeded; ``None`` if it failed, or took longer and was ended with all that it had started."""
-    with tempfile.TemporaryFile(
-        "w+"
-    ) as printed:  # not a pipe, which what a command leaves behind would keep open
+    """What the command printed once it has succeeded; ``None`` if it failed, or took longer and was ended
+    with all that it had started.
+    """
+    # not a pipe, which what a command leaves behind would keep open
+    with tempfile.TemporaryFile("w+") as printed:
         try:
             process = subprocess.Popen(
                 command,

@@ -1,8 +1,9 @@
 """The README's two commands as on a bare machine: ``make test-fresh``.
 
-The committed state is cloned into an empty folder, and ``make book`` and ``make test`` run there with an empty home, without ``NALM_MNIST`` and without
-a Chromium on ``PATH``: each folder of it that holds one is replaced by links to everything else in it. What Debian has installed stays installed, so
-where playwright cannot download its own, ``make test`` finds Debian's package where Debian puts it.
+The committed state is cloned into an empty folder, and ``make book`` and ``make test`` run there with an
+empty home, without ``NALM_MNIST`` and without a Chromium on ``PATH``: each folder of it that holds one is
+replaced by links to everything else in it. What Debian has installed stays installed, so where playwright
+cannot download its own, ``make test`` finds Debian's package where Debian puts it.
 
 ``python tests/fresh.py book test-units`` runs other commands of ``make`` in the same way.
 """

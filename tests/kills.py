@@ -1,7 +1,9 @@
-"""Processes that are killed at random moments while they compile, or keep what they have compiled: ``python tests/kills.py 100``.
+"""Processes that are killed at random moments while they compile, or keep what they have compiled:
+``python tests/kills.py 100``.
 
-Some are killed one after another that share a folder; at random alone, so that the C++ compiler goes on behind them, or with all that they have started.
-Whatever they leave there, the next process finds the numbers that come out of an empty folder, and the one after it reads what that one has kept.
+Some are killed one after another that share a folder; at random alone, so that the C++ compiler goes on
+behind them, or with all that they have started. Whatever they leave there, the next process finds the numbers
+that come out of an empty folder, and the one after it reads what that one has kept.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ FORK = multiprocessing.get_context("fork")
 
 @dataclass(frozen=True)
 class Found:
-    """What a process found that compiled a function: where all is kept, the hash of its values, how many functions it read and how many it compiled."""
+    """What a process found that compiled a function: where all is kept, the hash of its values, how many
+    functions it read and how many it compiled.
+    """
 
     folder: str
     bits: str
@@ -40,7 +44,9 @@ class Found:
 
 
 def load() -> None:
-    """Load the compiler, and compile nothing: the processes here are forked from one that has done this, so that each need not do it by itself."""
+    """Load the compiler, and compile nothing: the processes here are forked from one that has done this, so
+    that each need not do it by itself.
+    """
     import sympy.physics.units  # noqa: F401
     import torch._inductor.compile_fx  # noqa: F401
     import torch.fx.experimental.proxy_tensor  # noqa: F401
@@ -52,12 +58,14 @@ def load() -> None:
 
 
 def begin(folder: Path, cxx: str = "", all_of_it: bool = False) -> tuple[BaseProcess, Connection]:
-    """Begin a process that compiles a function where everything is kept in ``folder``; and what it sends when it has :class:`Found` its values.
+    """Begin a process that compiles a function where everything is kept in ``folder``; and what it sends when
+    it has :class:`Found` its values.
 
     Args:
         folder: in place of :data:`nalm.training.kept.KEPT`.
         cxx: the C++ compiler; the usual one if not given.
-        all_of_it: probe the processor's instructions and compile headers beforehand, which takes longer than everything else.
+        all_of_it: probe the processor's instructions and compile headers beforehand, which takes longer than
+            everything else.
     """
     receiver, sender = FORK.Pipe(duplex=False)
     process = FORK.Process(target=_compile, args=(folder, sender, cxx, all_of_it))
@@ -113,7 +121,9 @@ def kill(process: BaseProcess, with_group: bool) -> bool:
 def sweep(
     folder: Path, kills: int, chance: random.Random, seconds: float, all_of_it: bool = False
 ) -> tuple[int, list[Found]]:
-    """Kill processes that share a folder, each within so many seconds, until one ends before; how many, and what the next two find."""
+    """Kill processes that share a folder, each within so many seconds, until one ends before; how many, and
+    what the next two find.
+    """
     killed, begun = 0, []
     try:
         while killed < kills:
@@ -130,7 +140,9 @@ def sweep(
 
 
 def check(found: list[Found], undisturbed: Found) -> None:
-    """Two processes after one that was killed found what an undisturbed one did, and the second of them had to compile nothing."""
+    """Two processes after one that was killed found what an undisturbed one did, and the second of them had
+    to compile nothing.
+    """
     assert [one.bits for one in found] == [undisturbed.bits] * 2, f"other numbers after a kill: {found}"
     assert (found[1].read, found[1].compiled) == (1, 0), (
         f"what was compiled after a kill was not kept: {found}"

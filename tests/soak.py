@@ -1,9 +1,10 @@
-"""Sweeps that are killed at random moments and restarted until they are done, for some minutes: ``make soak MINUTES=10``.
+"""Sweeps that are killed at random moments and restarted until they are done, for some minutes:
+``make soak MINUTES=10``.
 
-Every sweep ends with exactly the rows of an uninterrupted one. Killed is, at random, the whole sweep, its main process alone, or one of its worker
-processes; sometimes two sweeps share the store. Sweeps are, in turn, many short ensembles in one process, few long, compiled ones in several, and
-differential equations with a second stage.
-A sweep that ends otherwise than by a kill or with success fails at once, with what it wrote.
+Every sweep ends with exactly the rows of an uninterrupted one. Killed is, at random, the whole sweep, its
+main process alone, or one of its worker processes; sometimes two sweeps share the store. Sweeps are, in turn,
+many short ensembles in one process, few long, compiled ones in several, and differential equations with a
+second stage. A sweep that ends otherwise than by a kill or with success fails at once, with what it wrote.
 """
 
 from __future__ import annotations
@@ -29,11 +30,8 @@ from nalm.training import Adam, Discretisation, Recipe, Run
 # The worker processes import this file as well.
 workers.CHECKPOINT_SECONDS = 0.2
 
-EXPERIMENTS = {
-    "soak/short": (6, 2000),
-    "soak/long": (4, 20_000),
-    "soak/equations": (4, 40),
-}  # name: ensembles, iterations
+# name: ensembles, iterations
+EXPERIMENTS = {"soak/short": (6, 2000), "soak/long": (4, 20_000), "soak/equations": (4, 40)}
 
 
 def runs(experiment: str) -> list[Run]:
@@ -123,7 +121,8 @@ def going(processes: list[subprocess.Popen]) -> bool:
 
 
 def attempt(experiment: str, folder: Path, chance: random.Random, longest: float) -> tuple[bool, int]:
-    """Run a sweep, or two at once, until they are done or, after ``longest`` seconds at most, killed; whether one was done, and the number of kills.
+    """Run a sweep, or two at once, until they are done or, after ``longest`` seconds at most, killed; whether
+    one was done, and the number of kills.
 
     Raises:
         AssertionError: one failed that nobody had killed; with what was written.
@@ -161,7 +160,8 @@ def sweep(experiment: str, folder: Path, chance: random.Random, seconds: float) 
     """Restart a sweep, which takes so many seconds if undisturbed, until it is done; the number of kills."""
     done, kills = False, 0
     while not done:
-        # At first too short to be done even where the machine has become faster, at last long enough even where it has become slower.
+        # At first too short to be done even where the machine has become faster, at last long enough even
+        # where it has become slower.
         done, killed = attempt(experiment, folder, chance, longest=seconds * (0.5 + kills / 20))
         kills += killed
     return kills
@@ -188,7 +188,9 @@ def check(experiment: str, folder: Path, whole: Path) -> None:
 
 
 def main(minutes: float) -> None:
-    """After undisturbed sweeps, begin others for so many minutes, at least one of each kind, and kill each until it is done."""
+    """After undisturbed sweeps, begin others for so many minutes, at least one of each kind, and kill each
+    until it is done.
+    """
     seed = int(time.time())
     chance, kills, sweeps = random.Random(seed), 0, 0
     print(f"seed {seed}", flush=True)

@@ -25,7 +25,9 @@ TESTS = {
 
 @pytest.fixture
 def run(tmp_path):
-    """What pytest says of some tests with the project's conftest, on a machine that has a GPU or none, and whether it passed."""
+    """What pytest says of some tests with the project's conftest, on a machine that has a GPU or none, and
+    whether it passed.
+    """
 
     def run(*names, gpu=False, workers=0):
         shutil.copy(CONFTEST, tmp_path)
@@ -45,9 +47,8 @@ def run(tmp_path):
             "no:cacheprovider",
             ".",
         ]
-        alone = os.environ | {
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"
-        }  # no time goes into plugins that are not needed
+        # no time goes into plugins that are not needed
+        alone = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=alone)
         return ended.stdout.splitlines(), ended.returncode == 0
 
@@ -91,9 +92,8 @@ def test_every_other_skip_fails(run, workers):
         and "2 failed, 1 passed, 1 skipped, 1 error" in said[-2]
         and said[-1] == "1 test needs a GPU and was not run"
     )
-    assert (
-        len({line for line in said if line.startswith("Skipped, but every test must run")}) == 2
-    )  # two reasons
+    # two reasons
+    assert len({line for line in said if line.startswith("Skipped, but every test must run")}) == 2
 
 
 def test_a_module_that_skips_itself_fails(run):

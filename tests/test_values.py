@@ -47,7 +47,9 @@ def test_keys_tell_runs_apart_and_labels_do_not():
 
 
 def test_keys_are_those_of_the_recorded_rows():
-    """If this fails, every recorded row would be trained again: a default has changed its meaning or a field its name."""
+    """If this fails, every recorded row would be trained again: a default has changed its meaning or a field
+    its name.
+    """
     assert RUNS[0].key == "913a08d05ff4-3" and RUNS[1].key == "1f9e6e964859-0"
 
 

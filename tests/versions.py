@@ -1,8 +1,10 @@
-"""The library from its wheel, in a fresh virtual environment, with the oldest or the newest versions that the wheel allows.
+"""The library from its wheel, in a fresh virtual environment, with the oldest or the newest versions that the
+wheel allows.
 
-``python tests/versions.py oldest`` (or ``newest``) builds the wheel, installs it without this checkout, runs the tests of the units and trains an
-ensemble of 10,000 iterations, which is compiled. ``--write`` notes the versions in the README's table if all of that succeeded.
-Needs Python with its ``venv`` module, and about 7 GB for the environment, which is deleted at the end.
+``python tests/versions.py oldest`` (or ``newest``) builds the wheel, installs it without this checkout, runs
+the tests of the units and trains an ensemble of 10,000 iterations, which is compiled. ``--write`` notes the
+versions in the README's table if all of that succeeded. Needs Python with its ``venv`` module, and about 7 GB
+for the environment, which is deleted at the end.
 """
 
 from __future__ import annotations

@@ -3,15 +3,15 @@
 The definitions are those of the papers (Madsen & Johansen 2020, section 4.1.1; Mistry, Farrahi & Hare 2022,
 section 4), which were inherited from one to the next:
 
-* **success rate**: share of the runs whose test error, at the weights with the lowest validation error, is below
-  a threshold; Wilson score interval;
-* **solved at**: first logged iteration whose test error is below the threshold; mean over the solved runs with the
-  profile-likelihood interval of a gamma distribution;
-* **sparsity error**: largest distance of a weight from the values a unit may take; mean over the solved runs with
-  the profile-likelihood interval of a beta distribution on [0, 0.5].
+* **success rate**: share of the runs whose test error, at the weights with the lowest validation error, is
+  below a threshold; Wilson score interval;
+* **solved at**: first logged iteration whose test error is below the threshold; mean over the solved runs
+  with the profile-likelihood interval of a gamma distribution;
+* **sparsity error**: largest distance of a weight from the values a unit may take; mean over the solved runs
+  with the profile-likelihood interval of a beta distribution on [0, 0.5].
 
-Intervals are Interval values, spreads (standard error, median absolute deviation) are Spread values. Quantiles,
-distributions, root finding and the Wilson interval are SciPy's.
+Intervals are Interval values, spreads (standard error, median absolute deviation) are Spread values.
+Quantiles, distributions, root finding and the Wilson interval are SciPy's.
 """
 
 from __future__ import annotations
@@ -94,14 +94,17 @@ def success_rate(success: Sequence[bool], confidence: float = 0.95) -> Interval:
 
 
 def mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Mean with Student's t interval, for errors that no distribution is assumed for. NaN values are left out."""
+    """Mean with Student's t interval, for errors that no distribution is assumed for. NaN values are left
+    out.
+    """
     return _student(_present(values, "values"), confidence)
 
 
 def median(values: Sequence[float], confidence: float = 0.95) -> Interval:
     """Median with the distribution-free interval between two order statistics.
 
-    NaN values are left out, infinite ones kept. An end is NaN where too few values are there for the confidence asked for.
+    NaN values are left out, infinite ones kept. An end is NaN where too few values are there for the
+    confidence asked for.
 
     >>> median([1000.0, 2000.0, 3000.0])
     Interval(estimate=2000.0, low=nan, high=nan, n=3)
@@ -125,17 +128,17 @@ def solved_at(
 
     The gamma distribution is parameterised by its mean :math:`\mu` and variance :math:`\sigma^2` (shape
     :math:`\mu^2/\sigma^2`, rate :math:`\mu/\sigma^2`); for every :math:`\mu` the likelihood is maximised over
-    :math:`\sigma^2`, and the interval holds every :math:`\mu` that a likelihood-ratio test does not reject. The
-    likeliest :math:`\mu` is exactly the sample mean.
+    :math:`\sigma^2`, and the interval holds every :math:`\mu` that a likelihood-ratio test does not reject.
+    The likeliest :math:`\mu` is exactly the sample mean.
 
-    ``variance="sample"`` leaves :math:`\sigma^2` at the variance of the sample, as the statistics behind the printed
-    means of Madsen & Johansen did, whose optimiser takes no step in it. A few values far above the others then raise
-    the likeliest :math:`\mu` over the sample mean, one far below lowers it, and the interval, which takes the variance
-    for known, is too narrow for such values.
+    ``variance="sample"`` leaves :math:`\sigma^2` at the variance of the sample, as the statistics behind the
+    printed means of Madsen & Johansen did, whose optimiser takes no step in it. A few values far above the
+    others then raise the likeliest :math:`\mu` over the sample mean, one far below lowers it, and the
+    interval, which takes the variance for known, is too narrow for such values.
 
-    NaN values (runs that were never solved) are left out. With fewer than two values, with a standard deviation of
-    at most 1e-5, or where a value is zero (a gamma likelihood has none there) the interval is Student's, cut at 0;
-    a single value has no interval.
+    NaN values (runs that were never solved) are left out. With fewer than two values, with a standard
+    deviation of at most 1e-5, or where a value is zero (a gamma likelihood has none there) the interval is
+    Student's, cut at 0; a single value has no interval.
 
     >>> solved_at([1000.0, 2000.0, 3000.0, 4000.0])
     Interval(estimate=2500.0, low=1450..., high=4861..., n=4)
@@ -191,14 +194,15 @@ def sparsity_error(
 ) -> Interval:
     r"""Mean sparsity error with the profile-likelihood interval of a beta distribution on [0, 0.5].
 
-    Its mean is :math:`\mu`: twice the error follows :math:`\mathrm{Beta}(2\mu v, (1 - 2\mu) v)`, and :math:`v` is
-    profiled out. Values are clipped to [1e-16, 0.5 - 1e-16]. The estimate is the likeliest :math:`\mu`; it is the
-    sample mean for small errors and departs from it where errors pile up at both ends (see mean for that one).
+    Its mean is :math:`\mu`: twice the error follows :math:`\mathrm{Beta}(2\mu v, (1 - 2\mu) v)`, and
+    :math:`v` is profiled out. Values are clipped to [1e-16, 0.5 - 1e-16]. The estimate is the likeliest
+    :math:`\mu`; it is the sample mean for small errors and departs from it where errors pile up at both ends
+    (see mean for that one).
 
     ``scale="published"`` evaluates that likelihood at the error itself instead of at twice the error, as the
-    statistics behind all three papers' figures did: the mean and both ends come out **half as large**. With fewer
-    than two values or a standard deviation of at most 1e-10 the interval is Student's, cut to [0, 0.5]; this one
-    was never halved, so published values mix two scales.
+    statistics behind all three papers' figures did: the mean and both ends come out **half as large**. With
+    fewer than two values or a standard deviation of at most 1e-10 the interval is Student's, cut to [0, 0.5];
+    this one was never halved, so published values mix two scales.
 
     >>> true = sparsity_error([1e-5, 3e-5, 2e-5, 5e-5])
     >>> halved = sparsity_error([1e-5, 3e-5, 2e-5, 5e-5], scale="published")
@@ -268,8 +272,8 @@ def median_and_mad(values: Sequence[float]) -> Spread:
 def median_of_best(values: Sequence[float], best: int, of: int, confidence: float = 0.95) -> Interval:
     """What is reported by who trains ``of`` runs and takes the median of the ``best`` smallest errors.
 
-    Estimate and interval are quantiles over 10,000 sets of so many runs, drawn from ``values`` with replacement (and always the same ones). NaN values
-    count as infinite.
+    Estimate and interval are quantiles over 10,000 sets of so many runs, drawn from ``values`` with
+    replacement (and always the same ones). NaN values count as infinite.
 
     Raises:
         ValueError: no values, or ``best`` not between 1 and ``of``.
@@ -295,10 +299,10 @@ def median_of_best(values: Sequence[float], best: int, of: int, confidence: floa
 def summarise(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """One row per group of runs, with the three measures of the papers.
 
-    `rows` needs the columns success, solved_at and sparsity_error and those named in `by`; groups keep the order in
-    which they appear. Speed and sparsity are means over the solved runs of a group. Columns of the result: those of
-    `by`, n, solved, success, success_low, success_high, solved_at_median, solved_at_mean, solved_at_low,
-    solved_at_high, sparsity_error, sparsity_error_low, sparsity_error_high.
+    `rows` needs the columns success, solved_at and sparsity_error and those named in `by`; groups keep the
+    order in which they appear. Speed and sparsity are means over the solved runs of a group. Columns of the
+    result: those of `by`, n, solved, success, success_low, success_high, solved_at_median, solved_at_mean,
+    solved_at_low, solved_at_high, sparsity_error, sparsity_error_low, sparsity_error_high.
     """
     import pandas as pd
 
@@ -340,10 +344,11 @@ def summarise(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def operands_first(
     rows: pd.DataFrame, name: str = "0.weight", inputs: int = 10, parts: int = 1
 ) -> np.ndarray:
-    """A recorded parameter of single-module runs, (runs, parts, inputs), with the inputs a and b before the redundant ones.
+    """A recorded parameter of single-module runs, (runs, parts, inputs), with the inputs a and b before the
+    redundant ones.
 
-    The place of a and b among the inputs depends on the seed. The weight of an NMRU has two parts, one that multiplies
-    and one that divides.
+    The place of a and b among the inputs depends on the seed. The weight of an NMRU has two parts, one that
+    multiplies and one that divides.
 
     >>> import pandas as pd
     >>> weights = ['{"0.weight": [[0.0, 0.0, 0.0, 0.0, 0.0, 1.0, -1.0, 0.1, 0.2, 0.3]]}']
@@ -365,7 +370,8 @@ def operands_first(
 
 
 def nondominated(first: Sequence[float], second: Sequence[float]) -> np.ndarray:
-    """Whether each of n points is on the Pareto front: no other point is at most as large in both coordinates and smaller in one.
+    """Whether each of n points is on the Pareto front: no other point is at most as large in both coordinates
+    and smaller in one.
 
     Points with a coordinate that is no number are never on it.
 
@@ -387,7 +393,9 @@ def require_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
 def _likelihood_interval(
     profile: Callable[[float], float], best: float, confidence: float
 ) -> tuple[float, float]:
-    """Where the profile log-likelihood has fallen by half the chi-square quantile, below and above its maximum."""
+    """Where the profile log-likelihood has fallen by half the chi-square quantile, below and above its
+    maximum.
+    """
     from scipy.optimize import brentq
     from scipy.stats import chi2
 

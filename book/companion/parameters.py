@@ -1,10 +1,12 @@
 """Parameters of a chapter: checked before anything trains.
 
-papermill passes unknown names with a mere warning and does not check types. A chapter's first cell declares its parameters with their types,
+papermill passes unknown names with a mere warning and does not check types. A chapter's first cell declares
+its parameters with their types,
 
     seeds: int = 25  # seeds 0 to seeds - 1
 
-and its second cell calls :func:`check`, which refuses names that were not declared, wrong types and impossible values.
+and its second cell calls :func:`check`, which refuses names that were not declared, wrong types and
+impossible values.
 """
 
 from __future__ import annotations
@@ -77,12 +79,15 @@ def check(namespace: dict[str, Any], **rules: Rule) -> SimpleNamespace:
     """The parameters of a chapter, checked.
 
     Args:
-        namespace: ``globals()`` of the notebook, of which the first cell declared the parameters with annotations.
-        rules: further rules by parameter name. ``device``, ``results`` and ``scheduler`` are always checked, ``seeds`` and ``iterations`` are at
-            least 1. Where a scheduler is named, its workers check the device.
+        namespace: ``globals()`` of the notebook, of which the first cell declared the parameters with
+            annotations.
+        rules: further rules by parameter name. ``device``, ``results`` and ``scheduler`` are always checked,
+            ``seeds`` and ``iterations`` are at least 1. Where a scheduler is named, its workers check the
+            device.
 
     Returns:
-        The parameters as attributes. A list may be given as text with commas, as papermill's ``-p`` passes it.
+        The parameters as attributes. A list may be given as text with commas, as papermill's ``-p`` passes
+        it.
 
     Raises:
         ValueError: a name that was not declared, or an impossible value.

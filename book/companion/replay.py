@@ -1,11 +1,13 @@
 """The arm called replay: what the authors of the nau-nmu and the division paper trained, seed by seed.
 
-Their code differs from a run of this library's defaults in what is not said in the papers. It initialises twice and keeps the second weights; it draws its
-batches with NumPy from a generator of each seed's own, and computes targets in float64; where a test range is a union of two, its coin falls the other way
-round; its NRU computes powers, not exponentials of logarithms; and the factors of its NMU and NMRU are rounded from left to right. Each is a named value
-of a field, so a replayed run is a run like any other.
+Their code differs from a run of this library's defaults in what is not said in the papers. It initialises
+twice and keeps the second weights; it draws its batches with NumPy from a generator of each seed's own, and
+computes targets in float64; where a test range is a union of two, its coin falls the other way round; its NRU
+computes powers, not exponentials of logarithms; and the factors of its NMU and NMRU are rounded from left to
+right. Each is a named value of a field, so a replayed run is a run like any other.
 
-``make replay EXPERIMENT=division/no-redundancy`` trains the replays of all recorded runs of an experiment and records them in ``division/replay``.
+``make replay EXPERIMENT=division/no-redundancy`` trains the replays of all recorded runs of an experiment and
+records them in ``division/replay``.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ def replayed(run: Run, stream: Stream = "numpy") -> Run:
 
     Args:
         run: a run of one of the two papers, whose model is a stack of units and whose task has two operands.
-        stream: ``"numpy"``, the batches of the authors' code, or ``"common"``, one batch for all runs where inputs are so wide that drawing with NumPy takes
-            longer than training.
+        stream: ``"numpy"``, the batches of the authors' code, or ``"common"``, one batch for all runs where
+            inputs are so wide that drawing with NumPy takes longer than training.
 
     Raises:
         ValueError: a run whose authors' code cannot be replayed.
@@ -69,7 +71,8 @@ def _computed_alike(layer: Layer) -> Layer:
 def replays(
     experiment: str, stream: Stream = "numpy", models: tuple[str, ...] = (), seeds: int | None = None
 ) -> list[Run]:
-    """The replays of the recorded runs of an experiment, each once; labelled with their model and range, the experiment (``of``) and its row (``replays``).
+    """The replays of the recorded runs of an experiment, each once; labelled with their model and range, the
+    experiment (``of``) and its row (``replays``).
 
     Args:
         experiment: e.g. ``"division/no-redundancy"``.
@@ -98,9 +101,8 @@ def replays(
                 "of": experiment,
                 "replays": run.labels["key"],
             }
-            found.setdefault(
-                (again := replayed(run, stream)).key, again.but(labels=labels)
-            )  # arms that differ by what a replay changes have one
+            # arms that differ by what a replay changes have one
+            found.setdefault((again := replayed(run, stream)).key, again.but(labels=labels))
     return list(found.values())
 
 

@@ -1,4 +1,6 @@
-"""Tables for the book: the same text on every run, readable in light and dark pages, scrolling inside themselves."""
+"""Tables for the book: the same text on every run, readable in light and dark pages, scrolling inside
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ _WRAP = "<style>.nalm-box table.nalm-wrap td{white-space:normal;min-width:7rem;v
 
 
 class Table:
-    """A data frame that shows itself as an accessible HTML table, or as plain text; index and random ids left out.
+    """A data frame that shows itself as an accessible HTML table, or as plain text; index and random ids left
+    out.
 
     With `wrap` long cells take several lines, for tables of sentences; without it each row is one line.
 
@@ -73,7 +76,8 @@ class Table:
 
 
 def values_beside_published(frame: pd.DataFrame, caption: str = "", digits: int = 3) -> Table:
-    """Show a comparison; cells may be numbers, words, Interval ("0.64 [0.445, 0.798]") or Spread ("0.080 ± 0.021").
+    """Show a comparison; cells may be numbers, words, Interval ("0.64 [0.445, 0.798]") or Spread ("0.080 ±
+    0.021").
 
     A column of true and false values, such as "agrees", reads yes and no.
     """

@@ -17,8 +17,9 @@ def nearly_perfect_mse(
 ) -> float:
     """The test error of a nearly perfect solution: a threshold that knows the scale of the task.
 
-    The operand weights are off by ``eps`` (ones are ``1 - eps``, zeros are ``eps``), the operation on the operands is exact; the result is the mean
-    squared error over inputs from the extrapolation range, rounded to three significant digits, which is about its Monte-Carlo error.
+    The operand weights are off by ``eps`` (ones are ``1 - eps``, zeros are ``eps``), the operation on the
+    operands is exact; the result is the mean squared error over inputs from the extrapolation range, rounded
+    to three significant digits, which is about its Monte-Carlo error.
 
     Args:
         task: any task on two operands; the operands of seed 0 are used, as their position does not matter.
@@ -26,7 +27,8 @@ def nearly_perfect_mse(
         samples: number of simulated inputs.
         seed: of the inputs; the papers fix none.
 
-    Source: nau-nmu paper, section 4.1. Its code simulates subsets that are one input too long; this function takes the task's own.
+    Source: nau-nmu paper, section 4.1. Its code simulates subsets that are one input too long; this function
+    takes the task's own.
 
     >>> from nalm.tasks import TenParameterTask
     >>> nearly_perfect_mse(TenParameterTask())

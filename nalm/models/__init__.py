@@ -1,7 +1,8 @@
 """Models: what a run trains, as a value, and its module.
 
-A :class:`Stack` is a stack of units, a :class:`GatedStack` one whose gate is recorded, a :class:`DigitSequence` reads sequences of digits with a unit,
-a :class:`NODE` is a differential equation made of units. ``recorded`` is how the names of the parameters begin that rows keep.
+A :class:`Stack` is a stack of units, a :class:`GatedStack` one whose gate is recorded, a
+:class:`DigitSequence` reads sequences of digits with a unit, a :class:`NODE` is a differential equation made
+of units. ``recorded`` is how the names of the parameters begin that rows keep.
 """
 
 from nalm.models.digit_sequence import DigitSequence

@@ -1,4 +1,6 @@
-"""The reader of digit sequences of the nau-nmu paper's sequential MNIST: a run's model as a value, and its module."""
+"""The reader of digit sequences of the nau-nmu paper's sequential MNIST: a run's model as a value, and its
+module.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,10 @@ class DigitSequence(Value):
     """A digit reader with a recurrent cell, see :class:`DigitSequenceNetwork`.
 
     Args:
-        cell: a unit with one output, for instance ``Layer(unit="NMU")``; ``"LSTM"`` for one of size 1; ``None`` for the exact product or sum.
-        initial_state: the state before the first digit, 1 or 0. The exact result is a product from 1 and a sum from 0.
+        cell: a unit with one output, for instance ``Layer(unit="NMU")``; ``"LSTM"`` for one of size 1;
+            ``None`` for the exact product or sum.
+        initial_state: the state before the first digit, 1 or 0. The exact result is a product from 1 and a
+            sum from 0.
 
     Raises:
         ValueError: a cell with several outputs, or another initial state.
@@ -69,8 +73,8 @@ class DigitSequence(Value):
 class DigitCNN(nn.Module):
     """One number per image: (..., 28, 28) -> (...).
 
-    Convolution 5x5 to 20 maps, ReLU, max-pool 2; convolution 5x5 to 50 maps, ReLU, max-pool 2; linear 800 to 500, ReLU; linear 500 to 1; torch's
-    default initialisation.
+    Convolution 5x5 to 20 maps, ReLU, max-pool 2; convolution 5x5 to 50 maps, ReLU, max-pool 2; linear 800 to
+    500, ReLU; linear 500 to 1; torch's default initialisation.
 
     >>> DigitCNN()(torch.zeros(3, 2, 28, 28)).shape
     torch.Size([3, 2])
@@ -83,8 +87,9 @@ class DigitCNN(nn.Module):
         self.head = nn.Sequential(nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 1))
 
     def forward(self, images: Tensor) -> Tensor:
-        # Written for CPUs: a convolution of one channel is fastest as a matrix product, which leaves its maps with channels last; so is the second
-        # convolution then; and ReLU after pooling is the same on a quarter of the numbers.
+        # Written for CPUs: a convolution of one channel is fastest as a matrix product, which leaves its maps
+        # with channels last; so is the second convolution then; and ReLU after pooling is the same on a
+        # quarter of the numbers.
         windows = images.reshape(-1, 28, 28).unfold(1, 5, 1).unfold(2, 5, 1).reshape(-1, 25)
         maps = (
             torch.addmm(self.first.bias, windows, self.first.weight.flatten(1).T)
@@ -103,8 +108,9 @@ class DigitSequenceNetwork(nn.Module):
     """A digit reader whose numbers are accumulated by a recurrent cell.
 
     Args:
-        cell: a unit with two inputs (the image's number, the state) and one output (the next state); an LSTM of size 1, whose hidden state is the
-            result; ``None``: exact, the running product of the numbers from a state of 1, their running sum from 0.
+        cell: a unit with two inputs (the image's number, the state) and one output (the next state); an LSTM
+            of size 1, whose hidden state is the result; ``None``: exact, the running product of the numbers
+            from a state of 1, their running sum from 0.
         initial_state: the state before the first digit; not learned.
 
     Shapes: (batch, steps, 28, 28) -> (batch, steps), the state after each digit.
@@ -144,11 +150,13 @@ class DigitSequenceNetwork(nn.Module):
 
 
 def activation_penalty(cell: nn.Module | None, inputs: Tensor) -> Tensor:
-    r"""R_z (nau-nmu paper, section 4.2 and appendix D.2): draws the mean of inputs that are not selected to the operation's identity.
+    r"""R_z (nau-nmu paper, section 4.2 and appendix D.2): draws the mean of inputs that are not selected to
+    the operation's identity.
 
-    Multiplication: :math:`\frac1I\sum_j (1 - W_j)(1 - \bar z_j)^2`; addition: :math:`\frac1I\sum_j (1 - |W_j|)\,\bar z_j^2`. The NAC• takes the
-    formula of multiplication on the logarithms that its weights multiply, as in the authors' code, which draws their mean to 1, though the identity
-    has logarithm 0.
+    Multiplication: :math:`\frac1I\sum_j (1 - W_j)(1 - \bar z_j)^2`; addition:
+    :math:`\frac1I\sum_j (1 - |W_j|)\,\bar z_j^2`. The NAC• takes the formula of multiplication on the
+    logarithms that its weights multiply, as in the authors' code, which draws their mean to 1, though the
+    identity has logarithm 0.
 
     Args:
         cell: an NMU, NACMul, NAU or NAC of one output.

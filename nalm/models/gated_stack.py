@@ -15,7 +15,8 @@ __all__ = ["GatedStack"]
 
 
 class GatedStack(Stack):
-    """A :class:`Stack` whose last unit has a gate: the mean gate at the selected weights is recorded in the row.
+    """A :class:`Stack` whose last unit has a gate: the mean gate at the selected weights is recorded in the
+    row.
 
     It is trained exactly as the stack.
 

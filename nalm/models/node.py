@@ -20,7 +20,8 @@ Method = Literal["euler", "rk4"]
 
 
 class NODE(Value):
-    """A neural ordinary differential equation: the units are the right-hand side, the output is the state at the times asked for.
+    """A neural ordinary differential equation: the units are the right-hand side, the output is the state at
+    the times asked for.
 
     Args:
         layers: of the right-hand side, from the state to its derivative.
@@ -28,7 +29,8 @@ class NODE(Value):
         method: ``"euler"`` or ``"rk4"``, both with fixed steps.
         step: their length. Times between two steps are interpolated by a cubic polynomial.
         positive: the right-hand side sees negative entries of the state as 0.
-        imaginary_until: iterations after which imaginary weights stay as they are; ``None``: they are always trained.
+        imaginary_until: iterations after which imaginary weights stay as they are; ``None``: they are always
+            trained.
 
     Computes in 64 bits.
 
@@ -67,7 +69,8 @@ class NODE(Value):
 
 
 class ODENetwork(nn.Module):
-    """The solution of y' = field(y) from a fixed initial state, by torchdiffeq with fixed steps and cubic interpolation between them.
+    """The solution of y' = field(y) from a fixed initial state, by torchdiffeq with fixed steps and cubic
+    interpolation between them.
 
     Args:
         field: module from (..., entries) to (..., entries).

@@ -40,9 +40,8 @@ class Layer(Value):
         return self
 
     def build(self, in_features: int) -> Unit:
-        options = {
-            name: tuple(v) if isinstance(v, list) else v for name, v in self.options.items()
-        }  # JSON has no tuples
+        # JSON has no tuples
+        options = {name: tuple(v) if isinstance(v, list) else v for name, v in self.options.items()}
         return UNITS[self.unit](in_features, self.out_features, **options)
 
 
@@ -51,8 +50,8 @@ class Stack(Value):
 
     Args:
         layers: from input to output.
-        draws: the initial weights are drawn this many times and the last draw is kept. The papers' code draws twice, once in the constructor of
-            the model and once in the script.
+        draws: the initial weights are drawn this many times and the last draw is kept. The papers' code draws
+            twice, once in the constructor of the model and once in the script.
 
     >>> Stack.of("NAU", 2, "NMU", 1).build(4)
     Sequential(

@@ -1,4 +1,6 @@
-"""Records: results are rows. Train what is missing, read what is there, lose nothing and double nothing; verify what is published."""
+"""Records: results are rows. Train what is missing, read what is there, lose nothing and double nothing;
+verify what is published.
+"""
 
 from nalm.records.cluster import check_scheduler
 from nalm.records.code import freshness

@@ -28,7 +28,9 @@ ANSWER_SECONDS = 5.0
 
 
 def check_scheduler(address: str) -> None:
-    """Raise a ``ValueError`` of one sentence unless a Dask scheduler answers at this address; ``""`` stands for none and is allowed."""
+    """Raise a ``ValueError`` of one sentence unless a Dask scheduler answers at this address; ``""`` stands
+    for none and is allowed.
+    """
     if address:
         with _connected(address):
             pass
@@ -38,8 +40,9 @@ def check_scheduler(address: str) -> None:
 def dask_team(address: str) -> Iterator[tuple[Team, int]]:
     """Whoever works for the scheduler at this address, and how many ensembles they may train at once.
 
-    What a worker was training when it died is trained by another one, from its checkpoint where both see the folder of results. After four deaths of
-    its workers (Dask's ``allowed-failures``) an ensemble is taken to be their cause and fails.
+    What a worker was training when it died is trained by another one, from its checkpoint where both see the
+    folder of results. After four deaths of its workers (Dask's ``allowed-failures``) an ensemble is taken to
+    be their cause and fails.
     """
     with _connected(address) as client:
         workers = len(client.nthreads())
@@ -59,7 +62,9 @@ def dask_team(address: str) -> Iterator[tuple[Team, int]]:
 
 @dataclass(frozen=True)
 class _Tell:
-    """Tells news from within a Dask task; stops the task when its client has gone or does not want it any more."""
+    """Tells news from within a Dask task; stops the task when its client has gone or does not want it any
+    more.
+    """
 
     topic: str
 
@@ -94,7 +99,9 @@ def _connected(address: str) -> Iterator[Client]:
 
 
 async def _answers(address: str) -> bool:
-    """Whether something speaks Dask at this address; a client would wait for ever for something that listens and is silent."""
+    """Whether something speaks Dask at this address; a client would wait for ever for something that listens
+    and is silent.
+    """
     from distributed import Security
     from distributed.comm import connect
 

@@ -1,12 +1,15 @@
 """The code that a run's result depends on, as a hash: rows know whether they are older than it.
 
-A run's code is the definitions (:mod:`nalm.records.definitions`) that are reached from its task, its units and networks, the descriptions it is made
-of, what trains it and how its row is made. So a new unit, task, loss or optimiser makes no row older that does not use it, nor does anything that
-changes no number: where a definition stands, checkpoints, progress, error messages. PyTorch counts by its minor version, 2.12.
+A run's code is the definitions (:mod:`nalm.records.definitions`) that are reached from its task, its units
+and networks, the descriptions it is made of, what trains it and how its row is made. So a new unit, task,
+loss or optimiser makes no row older that does not use it, nor does anything that changes no number: where a
+definition stands, checkpoints, progress, error messages. PyTorch counts by its minor version, 2.12.
 
-A change of code that changes no result makes rows older than it all the same. :func:`nalm.records.confirm` retrains a sample of them, and where it
-comes out the same to the last digit, the others count as confirmed whose configurations take the same way through the code (``way``).
-:func:`~companion.verification.sidebyside.compare_code` runs old and new code side by side instead, on every structure that rows have.
+A change of code that changes no result makes rows older than it all the same. :func:`nalm.records.confirm`
+retrains a sample of them, and where it comes out the same to the last digit, the others count as confirmed
+whose configurations take the same way through the code (``way``).
+:func:`~companion.verification.sidebyside.compare_code` runs old and new code side by side instead, on every
+structure that rows have.
 """
 
 from __future__ import annotations
@@ -76,7 +79,9 @@ def _sources() -> dict[str, str]:
 
 
 LOADED = _sources()
-"""The library's source as it was when this process started; a file that is edited later is not what this process runs."""
+"""The library's source as it was when this process started; a file that is edited later is not what this
+process runs.
+"""
 
 
 def code(run: Run, sources: dict[str, str] | None = None) -> str:
@@ -100,7 +105,9 @@ def code(run: Run, sources: dict[str, str] | None = None) -> str:
 
 
 def entrances(run: Run) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
-    """Where the code of a run is entered, as modules and names in them, and the names of methods and entries that it asks for."""
+    """Where the code of a run is entered, as modules and names in them, and the names of methods and entries
+    that it asks for.
+    """
     with torch.device("meta"):  # only to see which classes there are; nothing is drawn or allocated
         parts = {type(part) for part in run.model.build(run.task.in_features).modules()}
     classes = {*parts, *(type(value) for value in _values(run)), trainer_of(run)}
@@ -152,7 +159,8 @@ def _place(definitions: Definitions, module: str, name: str) -> Place:
 
 
 def code_on_disk(runs: Iterable[Run]) -> str | dict[str, str | None] | None:
-    """The code of runs that were trained together, to be recorded with their rows; configuration key -> code where it is not the same for all.
+    """The code of runs that were trained together, to be recorded with their rows; configuration key -> code
+    where it is not the same for all.
 
     ``None``, unknown, if the files are no longer those that this process started with.
     """
@@ -164,13 +172,17 @@ def code_on_disk(runs: Iterable[Run]) -> str | dict[str, str | None] | None:
 
 
 TURNS = ("kind", "unit", "loss", "method", "selection", "stream")
-"""Entries of a configuration that decide which functions of the library its runs pass through, whatever the numbers."""
+"""Entries of a configuration that decide which functions of the library its runs pass through, whatever the
+numbers.
+"""
 
 
 def way(configuration: dict[str, Any]) -> str:
-    """The way of a configuration's runs through the code: kinds of model, task, optimiser and penalties, units, loss, stream and the like.
+    """The way of a configuration's runs through the code: kinds of model, task, optimiser and penalties,
+    units, loss, stream and the like.
 
-    Numbers, ranges, operations and the options of units are left out; they make a difference only within the files of task and unit.
+    Numbers, ranges, operations and the options of units are left out; they make a difference only within the
+    files of task and unit.
 
     >>> way({"task": {"kind": "LargeScaleTask"}, "model": {"layers": [{"unit": "NAU"}]}, "recipe": {"loss": "mse", "clip_gradient_norm": 1.0}})
     'LargeScaleTask, NAU, clipped, mse'
@@ -192,8 +204,8 @@ def _turns(value: Any) -> list[str]:
 
 
 def codes(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
-    """For each of the rows the code and version of PyTorch that it was ``recorded`` with, the ``current`` ones and its ``way`` through the code, NaN
-    where that is not known.
+    """For each of the rows the code and version of PyTorch that it was ``recorded`` with, the ``current``
+    ones and its ``way`` through the code, NaN where that is not known.
     """
     configurations, known = rows["key"].str.rpartition("-")[0], sidecar["configurations"]
     current = {
@@ -210,7 +222,9 @@ def codes(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
 
 
 def _recorded(batch: dict[str, Any], configuration: str) -> str | None:
-    """The runs of a batch were trained together; where they do not all have the same code, it is kept by configuration."""
+    """The runs of a batch were trained together; where they do not all have the same code, it is kept by
+    configuration.
+    """
     found = batch.get("code")
     return with_torch(
         found.get(configuration) if isinstance(found, dict) else found, batch.get("versions", {}).get("torch")
@@ -226,9 +240,8 @@ def freshness_of(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:
     """The freshness of each of the rows; one of which the code is not known is older."""
     of = codes(rows, sidecar)
     ways = dict(zip(rows["key"], of["way"], strict=True))
-    equal: dict[
-        tuple[str, str | None], set[str]
-    ] = {}  # (code, way or any) -> codes that are known to give the same rows
+    # (code, way or any) -> codes that are known to give the same rows
+    equal: dict[tuple[str, str | None], set[str]] = {}
     for one in sidecar.get("confirmations", []):
         for found in {ways.get(key) for key in one["rows"]}:
             equal.setdefault((one["recorded"], found), set()).update(one["current"])

@@ -1,20 +1,24 @@
 """A recorded row beside a retrained one: what may differ, and what does.
 
-On one kind of processor, a compiled run gives the same bits on any number of threads and, in all units but NALU and iNALU, whichever runs train beside
-it. Another processor, another version of torch or of the compiler, or eager in place of compiled training rounds differently. Most runs forget that; some amplify it, such as a Real
-NPU that drifts along a valley in which weight and gate make up for each other. So the run itself is asked: *twins*, the same run with a learning rate
-that differs by a few units in its last place, are trained beside it, and a difference is accepted up to a multiple of theirs.
+On one kind of processor, a compiled run gives the same bits on any number of threads and, in all units but
+NALU and iNALU, whichever runs train beside it. Another processor, another version of torch or of the
+compiler, or eager in place of compiled training rounds differently. Most runs forget that; some amplify it,
+such as a Real NPU that drifts along a valley in which weight and gate make up for each other. So the run
+itself is asked: *twins*, the same run with a learning rate that differs by a few units in its last place, are
+trained beside it, and a difference is accepted up to a multiple of theirs.
 
 Measured on rows recorded with AVX-512, drawn at random and trained again:
 
-* with AVX-512 and other companions (24 of 225 runs, 8 of 20): 160 of 160 rows of division and simple arithmetic the same to the last bit;
-* with AVX2: of 144 rows of division, all have the same success. The weights of NRU, NMRU and the repaired Real NPU agree to 1e-6, those of the
-  baseline Real NPU to 0.12, solved_at to 14 of 50 log intervals. With four twins and 10 times their spread all 108 rows of NRU and Real NPU are
-  accepted; 4 times would do.
-* without vector instructions, the harshest case: likewise, weights to 0.14, and 2 of 36 rows of the baseline Real NPU would be refused, for a jump
-  that none of four twins makes. There are eight now; a refusal of such a row on unusual hardware is still possible.
-* a NALU trained with RMSProp is chaotic: its weights differ by 10 and its errors by a factor of 20, and so do those of its twins (8 rows). To confirm
-  such a row confirms that the run is of this kind, not its digits.
+* with AVX-512 and other companions (24 of 225 runs, 8 of 20): 160 of 160 rows of division and simple
+  arithmetic the same to the last bit;
+* with AVX2: of 144 rows of division, all have the same success. The weights of NRU, NMRU and the repaired
+  Real NPU agree to 1e-6, those of the baseline Real NPU to 0.12, solved_at to 14 of 50 log intervals. With
+  four twins and 10 times their spread all 108 rows of NRU and Real NPU are accepted; 4 times would do.
+* without vector instructions, the harshest case: likewise, weights to 0.14, and 2 of 36 rows of the baseline
+  Real NPU would be refused, for a jump that none of four twins makes. There are eight now; a refusal of such
+  a row on unusual hardware is still possible.
+* a NALU trained with RMSProp is chaotic: its weights differ by 10 and its errors by a factor of 20, and so do
+  those of its twins (8 rows). To confirm such a row confirms that the run is of this kind, not its digits.
 """
 
 from __future__ import annotations
@@ -51,14 +55,17 @@ UNITS_IN_THE_LAST_PLACE = (1, -1, 2, -2, 3, -3, 4, -4)
 
 @dataclass(frozen=True)
 class Tolerances:
-    """What may differ between a recorded row and its run, trained again. Success may differ only if it does among the twins.
+    """What may differ between a recorded row and its run, trained again. Success may differ only if it does
+    among the twins.
 
     Args:
         solved_at: log intervals; also those of ``selected_at`` and ``nan_at``.
-        weights: largest difference of a weight, relative for weights above 1; also that of the sparsity error and the gate.
+        weights: largest difference of a weight, relative for weights above 1; also that of the sparsity error
+            and the gate.
         errors: decades of the errors, and of counts of parameters or updates.
         floor: errors below it are rounding noise, and equal.
-        spread: a difference is accepted as well up to this multiple of the largest one between the run and its twins.
+        spread: a difference is accepted as well up to this multiple of the largest one between the run and
+            its twins.
     """
 
     solved_at: int = 1
@@ -69,7 +76,8 @@ class Tolerances:
 
 
 def is_further_result(column: str) -> bool:
-    """Whether a column, beyond :data:`RESULTS`, holds what was found by training: errors on further evaluation sets, counts and the gate.
+    """Whether a column, beyond :data:`RESULTS`, holds what was found by training: errors on further
+    evaluation sets, counts and the gate.
 
     >>> is_further_result("test_paper"), is_further_result("parameters_above_0.01"), is_further_result("hidden")
     (True, True, False)
@@ -82,7 +90,9 @@ def is_further_result(column: str) -> bool:
 
 
 def twins(run: Run) -> list[Run]:
-    """The run with learning rates that differ by a rounding error; one only of a model that is large by itself."""
+    """The run with learning rates that differ by a rounding error; one only of a model that is large by
+    itself.
+    """
     return [_twin(run, units) for units in UNITS_IN_THE_LAST_PLACE[: 1 if run.model.one_by_one else None]]
 
 
@@ -103,7 +113,8 @@ def differences(
     """A phrase for each difference that is not accepted.
 
     Args:
-        row: as recorded; with the usual model and range of its configuration as ``"usual model"`` and ``"usual range"``.
+        row: as recorded; with the usual model and range of its configuration as ``"usual model"`` and
+            ``"usual range"``.
         new: the row of its run, trained again.
         others: the rows of the run's twins.
         run: the run.
@@ -202,7 +213,9 @@ def _shapes(row: dict[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _weights_apart(a: dict[str, Any], b: dict[str, Any]) -> float:
-    """The largest difference, relative where weights are larger than 1; infinite where only one of two is a number."""
+    """The largest difference, relative where weights are larger than 1; infinite where only one of two is a
+    number.
+    """
     first, second = _weights(a), _weights(b)
     largest = 0.0
     for name, ours in first.items():
@@ -215,7 +228,9 @@ def _weights_apart(a: dict[str, Any], b: dict[str, Any]) -> float:
 
 
 def _lows_apart(a: dict[str, Any], b: dict[str, Any], floor: float) -> float:
-    """How far the lowest errors of two rows are apart, in decades: nothing if neither keeps them, infinite if one does or of other sets."""
+    """How far the lowest errors of two rows are apart, in decades: nothing if neither keeps them, infinite if
+    one does or of other sets.
+    """
     first, second = ({} if pd.isna(row.get("lows")) else json.loads(row["lows"]) for row in (a, b))
     if first.keys() != second.keys():
         return math.inf

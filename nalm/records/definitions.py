@@ -1,12 +1,15 @@
 """What a piece of code depends on, definition by definition, and a hash of it that does not see the layout.
 
-A *definition* is a function, a class, a method or a constant of a module. Its hash is made of its syntax tree, in which every name is resolved: one
-of the library's own to the hash of the definition that it means, in whichever module that is and whatever it is called there; a foreign one to its
-qualified name, ``torch.clamp``. So moving, sorting and renaming change no hash, and a name that comes to mean something else does.
+A *definition* is a function, a class, a method or a constant of a module. Its hash is made of its syntax
+tree, in which every name is resolved: one of the library's own to the hash of the definition that it means,
+in whichever module that is and whatever it is called there; a foreign one to its qualified name,
+``torch.clamp``. So moving, sorting and renaming change no hash, and a name that comes to mean something else
+does.
 
-Left out is what changes no number: docstrings, comments, ``__all__``, annotations, what is raised with an error, and validators that run after a
-description is made, which only refuse. Of a class, those methods count that are called somewhere in the code in use, which is told by their names;
-of a dict with strings as keys that is only subscripted, the entries whose keys occur in the code in use or in what is asked for.
+Left out is what changes no number: docstrings, comments, ``__all__``, annotations, what is raised with an
+error, and validators that run after a description is made, which only refuse. Of a class, those methods count
+that are called somewhere in the code in use, which is told by their names; of a dict with strings as keys
+that is only subscripted, the entries whose keys occur in the code in use or in what is asked for.
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Where a definition is: its module and its qualified name, ``Class.method`` or ``REGISTRY[key]``; ``part`` if only some of it is asked for.
+    """Where a definition is: its module and its qualified name, ``Class.method`` or ``REGISTRY[key]``;
+    ``part`` if only some of it is asked for.
 
     >>> str(Place("nalm.units.nau", "NAU.forward"))
     'nalm.units.nau.NAU.forward'
@@ -62,14 +66,15 @@ class Place:
 
 @dataclass
 class _Shape:
-    """The syntax of a definition without layout, the places it refers to in order, and the words in it that may name a method or an entry."""
+    """The syntax of a definition without layout, the places it refers to in order, and the words in it that
+    may name a method or an entry.
+    """
 
     syntax: Any = None
     refers: list[Place] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
-    members: dict[str, Place] = field(
-        default_factory=dict
-    )  # methods or entries: counted where their name is in use
+    # methods or entries: counted where their name is in use
+    members: dict[str, Place] = field(default_factory=dict)
     always: set[str] = field(default_factory=set)  # names of members that count in any case
 
 
@@ -104,7 +109,8 @@ class Definitions:
         roots = set(roots)
         used = self.used(roots, words)
         colours, kinds = {place: _digest(syntax) for place, (syntax, _) in used.items()}, 0
-        # Definitions may refer to each other in circles, so references are resolved round by round, until no two more can be told apart.
+        # Definitions may refer to each other in circles, so references are resolved round by round, until no
+        # two more can be told apart.
         while len(set(colours.values())) > kinds:
             kinds = len(set(colours.values()))
             colours = {
@@ -163,7 +169,9 @@ class Definitions:
         return self._modules[name]
 
     def _resolve(self, module: str, name: str) -> Place | str | None:
-        """A place, the qualified name of a module or of something foreign, or nothing if the module does not know the name."""
+        """A place, the qualified name of a module or of something foreign, or nothing if the module does not
+        know the name.
+        """
         known = self._module(module)
         if name in known.definitions:
             return Place(module, name)
@@ -177,7 +185,9 @@ class Definitions:
         return f"{module}.{name}"
 
     def _attribute(self, owner: Place | str, name: str) -> Place | str | None:
-        """What an attribute of a module or of something foreign is; nothing for one of a definition, whose value is not known here."""
+        """What an attribute of a module or of something foreign is; nothing for one of a definition, whose
+        value is not known here.
+        """
         return self._imported(owner, name) if isinstance(owner, str) else None
 
     def _shape(self, place: Place) -> _Shape:
@@ -231,7 +241,9 @@ def _digest(value: Any) -> str:
 
 
 class _Module:
-    """What a module binds: name -> the statements that define it, name -> what it is imported from; and its other statements."""
+    """What a module binds: name -> the statements that define it, name -> what it is imported from; and its
+    other statements.
+    """
 
     def __init__(self, tree: ast.Module) -> None:
         self.definitions: dict[str, list[ast.stmt]] = {}
@@ -331,12 +343,13 @@ class _Reader:
 
     def __init__(self, definitions: Definitions, module: str) -> None:
         self.definitions, self.module, self.shape = definitions, module, _Shape()
-        self.scopes: list[
-            dict[str, tuple[str, str | None] | None]
-        ] = []  # local names, and what those are imported from that are
+        # local names, and what those are imported from that are
+        self.scopes: list[dict[str, tuple[str, str | None] | None]] = []
 
     def bound(self, node: ast.stmt, name: str) -> Any:
-        """A statement of a module that binds ``name``, without the name: a function by what it does, a constant by its value."""
+        """A statement of a module that binds ``name``, without the name: a function by what it does, a
+        constant by its value.
+        """
         if isinstance(node, Function):
             return self.function(node, "")
         names = _bound_by(node)
@@ -501,9 +514,8 @@ def _of_this_scope(parts: Iterable[ast.AST]) -> Iterator[ast.AST]:
     for node in parts:
         yield node
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
-            yield from (
-                part.target for part in ast.walk(node) if isinstance(part, ast.NamedExpr)
-            )  # binds in the function around it
+            # binds in the function around it
+            yield from (part.target for part in ast.walk(node) if isinstance(part, ast.NamedExpr))
         elif not isinstance(node, Function | ast.ClassDef | ast.Lambda):
             yield from _of_this_scope(ast.iter_child_nodes(node))
 

@@ -11,7 +11,8 @@ __all__ = ["digests"]
 
 
 def digests(rows: pd.DataFrame) -> dict[str, str]:
-    """Batch -> sixteen hexadecimal digits that identify its rows, whatever their order, the order of the columns and the rows of other batches.
+    """Batch -> sixteen hexadecimal digits that identify its rows, whatever their order, the order of the
+    columns and the rows of other batches.
 
     Args:
         rows: as :meth:`nalm.records.Store.read` returns them.

@@ -16,7 +16,8 @@ LOCAL = user_data_path("nalm") / "results"
 
 
 def results_folder(results: str) -> Path:
-    """The folder that new rows go to: ``""`` the reader's own, ``"publish"`` the book's, anything else is a path.
+    """The folder that new rows go to: ``""`` the reader's own, ``"publish"`` the book's, anything else is a
+    path.
 
     Raises:
         ValueError: ``"publish"`` where there is no book, or a path that is a file.

@@ -1,4 +1,6 @@
-"""Memoised training: ask for runs, get rows. What is recorded is read; what is missing is trained and recorded."""
+"""Memoised training: ask for runs, get rows. What is recorded is read; what is missing is trained and
+recorded.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ LARGEST_ENSEMBLE = 256
 """Rows are recorded after each ensemble; more runs at once are hardly faster on a CPU."""
 
 LARGEST_DRAW = 2**19
-"""Numbers that an ensemble draws per update: 2 MiB, of which a core's cache holds most. With wide inputs, larger ensembles are slower."""
+"""Numbers that an ensemble draws per update: 2 MiB, of which a core's cache holds most. With wide inputs,
+larger ensembles are slower.
+"""
 
 
 def run_all(
@@ -46,27 +50,34 @@ def run_all(
     Args:
         runs: what is asked for.
         experiment: ``"<paper>/<name>"``, the name of the results file.
-        results: where new rows go: ``""`` the reader's own store, ``"publish"`` the book's, or a folder. Published rows are read in any case,
-            and of a run that is in both places the published row counts.
+        results: where new rows go: ``""`` the reader's own store, ``"publish"`` the book's, or a folder.
+            Published rows are read in any case, and of a run that is in both places the published row counts.
         device: where missing runs are trained.
         progress: show a progress bar while training.
-        executor: trains all missing runs instead of this process and its own worker processes. What it is given and returns is pickled if it has
-            processes; an executor of threads gains nothing, as the ensembles of a process take turns.
-        scheduler: the address of a Dask scheduler, ``"tcp://host:8786"``, whose workers train all missing runs.
-        train: if false, nothing is trained and missing runs have no row; for experiments that are recorded a part at a time.
+        executor: trains all missing runs instead of this process and its own worker processes. What it is
+            given and returns is pickled if it has processes; an executor of threads gains nothing, as the
+            ensembles of a process take turns.
+        scheduler: the address of a Dask scheduler, ``"tcp://host:8786"``, whose workers train all missing
+            runs.
+        train: if false, nothing is trained and missing runs have no row; for experiments that are recorded a
+            part at a time.
         also: other experiments, whose recorded rows count as well: a run of two figures is trained once.
-        compiled: whether missing runs are trained with compiled code. ``None``: if they are long enough to gain from it and torch's compiler works
-            where they are trained; ``False``: not, which is slower and rounds differently; ``True``: in any case. It is recorded with the rows.
+        compiled: whether missing runs are trained with compiled code. ``None``: if they are long enough to
+            gain from it and torch's compiler works where they are trained; ``False``: not, which is slower
+            and rounds differently; ``True``: in any case. It is recorded with the rows.
 
     Returns:
-        A row per run with the columns :data:`nalm.records.store.COLUMNS`, the runs' labels and one column per further evaluation set.
+        A row per run with the columns :data:`nalm.records.store.COLUMNS`, the runs' labels and one column per
+        further evaluation set.
 
     Raises:
-        ValueError: an empty selection, equal runs, a device that is not there, a scheduler that does not answer, a damaged results file, or
-            nothing recorded where nothing may be trained. Nothing is trained then.
-        RuntimeError: a worker that died, or that runs other code than this process, or ``compiled=True`` where torch's compiler does not work. What
-            others have finished is recorded.
-        OSError: a folder that cannot be written to, or a full disk. What is recorded stays, and the same command goes on from there.
+        ValueError: an empty selection, equal runs, a device that is not there, a scheduler that does not
+            answer, a damaged results file, or nothing recorded where nothing may be trained. Nothing is
+            trained then.
+        RuntimeError: a worker that died, or that runs other code than this process, or ``compiled=True``
+            where torch's compiler does not work. What others have finished is recorded.
+        OSError: a folder that cannot be written to, or a full disk. What is recorded stays, and the same
+            command goes on from there.
 
     >>> import tempfile
     >>> from nalm.tasks import SingleModuleTask
@@ -93,7 +104,8 @@ def run_all(
     if missing and train:
         store.make_room(missing)
         with _team(executor, scheduler) as (team, places):
-            # Grouped before the recorded runs are taken out, so that an interrupted sweep finds its ensembles and their checkpoints again.
+            # Grouped before the recorded runs are taken out, so that an interrupted sweep finds its ensembles
+            # and their checkpoints again.
             ensembles = [
                 [run for run in ensemble if run.key not in known] for ensemble in ensembles_of(runs, places)
             ]
@@ -155,9 +167,8 @@ def _keys(runs: list[Run]) -> list[str]:
     """The keys of runs, which all have to be different."""
     if not runs:
         raise ValueError("No runs were asked for: the selection of models, ranges or seeds is empty.")
-    arms: dict[
-        tuple, str
-    ] = {}  # the seeds of an arm share its values, so their configuration is written out and hashed once
+    # the seeds of an arm share its values, so their configuration is written out and hashed once
+    arms: dict[tuple, str] = {}
     keys = []
     for run in runs:
         arm = (id(run.task), id(run.model), id(run.recipe), run.threshold)
@@ -173,7 +184,9 @@ def _keys(runs: list[Run]) -> list[str]:
 
 
 def _sources(folder: Path, names: Sequence[str]) -> list[Store]:
-    """Where rows are read: the folder and the book's results, which come last, so that no local row takes the place of a published one."""
+    """Where rows are read: the folder and the book's results, which come last, so that no local row takes the
+    place of a published one.
+    """
     return [Store(place, name) for place in dict.fromkeys((folder, PUBLISHED)) for name in names]
 
 
@@ -185,8 +198,9 @@ def _known(sources: list[Store]) -> dict[str, dict[str, Any]]:
 def ensembles_of(runs: Sequence[Run], places: int) -> list[list[Run]]:
     """How :func:`run_all` groups runs into ensembles, of which ``places`` are trained at once.
 
-    Runs of equal structure are trained together; where that leaves places without work, in smaller ensembles of about equal size; runs that draw
-    many numbers in ensembles whose numbers a core's cache holds; large models each by themselves.
+    Runs of equal structure are trained together; where that leaves places without work, in smaller ensembles
+    of about equal size; runs that draw many numbers in ensembles whose numbers a core's cache holds; large
+    models each by themselves.
     """
     groups: dict[tuple, list[Run]] = {}
     for run in runs:
@@ -195,9 +209,8 @@ def ensembles_of(runs: Sequence[Run], places: int) -> list[list[Run]]:
     ensembles = []
     for group in groups.values():
         parts = -(-len(group) // min(share, _most_runs(group[0])))
-        parts = (
-            -(-parts // places) * places if len(groups) == 1 else parts
-        )  # all places are done at the same time
+        # all places are done at the same time
+        parts = -(-parts // places) * places if len(groups) == 1 else parts
         size = -(-len(group) // parts)
         ensembles += [group[first : first + size] for first in range(0, len(group), size)]
     return ensembles

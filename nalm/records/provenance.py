@@ -48,7 +48,9 @@ def _version(package: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """The commit of the repository that this library is used from, with ``+`` if the library was changed since."""
+    """The commit of the repository that this library is used from, with ``+`` if the library was changed
+    since.
+    """
     package = Path(__file__).resolve().parents[1]
 
     def git(*arguments: str) -> str:

@@ -19,7 +19,8 @@ def recorded_runs(
     seed: int | None = None,
     folder: str | Path = PUBLISHED,
 ) -> list[Run]:
-    """The runs of an experiment's rows, in their order: what to train again with other seeds or other numbers.
+    """The runs of an experiment's rows, in their order: what to train again with other seeds or other
+    numbers.
 
     Args:
         experiment: ``"<paper>/<name>"``.
@@ -28,7 +29,8 @@ def recorded_runs(
         folder: the folder of results; the published ones if not given.
 
     Raises:
-        ValueError: an experiment without rows or without rows of that seed, a label that is no column, or a row whose stored configuration is not that of its run.
+        ValueError: an experiment without rows or without rows of that seed, a label that is no column, or a
+            row whose stored configuration is not that of its run.
 
     >>> runs = recorded_runs("division/losses", labels=("model", "range"), seed=3)
     >>> len(runs), runs[0].labels

@@ -1,4 +1,6 @@
-"""The row of a run: when it was solved, what it selected, its errors and weights, and what its model observes."""
+"""The row of a run: when it was solved, what it selected, its errors and weights, and what its model
+observes.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,17 @@ STORED_WEIGHTS = 200
 """The selected weights of models up to this many parameters are kept in their row."""
 
 COUNTED_ABOVE = (0.001, 0.01)
-"""The magnitudes above which a parameter of a larger model counts; the two thresholds of the NPU paper, in its text and in its code."""
+"""The magnitudes above which a parameter of a larger model counts; the two thresholds of the NPU paper, in
+its text and in its code.
+"""
 
 
 def whole_row_of(run: Run, column: int, log: Log, experiment: str, batch: str) -> dict[str, Any]:
     """:func:`row_of` and further columns.
 
-    Of a :class:`GatedStack`, ``gate``: the mean gate over the validation inputs. Of a :class:`DigitSequence`, whose threshold is only known when its
-    reference runs are, ``lows``: what :func:`first_below` needs to tell when it was solved, as JSON.
+    Of a :class:`GatedStack`, ``gate``: the mean gate over the validation inputs. Of a :class:`DigitSequence`,
+    whose threshold is only known when its reference runs are, ``lows``: what :func:`first_below` needs to
+    tell when it was solved, as JSON.
 
     Args:
         run, column, log, experiment, batch: as :func:`row_of` takes them.
@@ -45,7 +50,8 @@ def whole_row_of(run: Run, column: int, log: Log, experiment: str, batch: str) -
 
 
 def row_of(run: Run, column: int, log: Log, experiment: str, batch: str) -> dict[str, Any]:
-    """The row of one run of an ensemble: what :data:`nalm.records.store.COLUMNS` names, further evaluation sets and labels.
+    """The row of one run of an ensemble: what :data:`nalm.records.store.COLUMNS` names, further evaluation
+    sets and labels.
 
     Args:
         run: the run.
@@ -94,7 +100,9 @@ def row_of(run: Run, column: int, log: Log, experiment: str, batch: str) -> dict
 
 
 def _weights(weights: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The weights as JSON with nine significant digits, which restore float32 exactly; of large models, how many there are and how many count."""
+    """The weights as JSON with nine significant digits, which restore float32 exactly; of large models, how
+    many there are and how many count.
+    """
     parameters = sum(values.size for values in weights.values())
     if parameters > STORED_WEIGHTS:
         magnitudes = np.abs(np.concatenate([values.ravel() for values in weights.values()]))
@@ -134,7 +142,8 @@ def first_solved(
 
 
 def record_lows(iterations: np.ndarray, errors: np.ndarray) -> list[tuple[int, float]]:
-    """The iterations at which the error was lower than ever before, each with the error to nine digits, which restore float32 exactly.
+    """The iterations at which the error was lower than ever before, each with the error to nine digits, which
+    restore float32 exactly.
 
     Args:
         iterations: (evaluations,).

@@ -1,6 +1,8 @@
-"""A store: one CSV with a row per run, and beside it a JSON file with the configurations and the provenance of the rows.
+"""A store: one CSV with a row per run, and beside it a JSON file with the configurations and the provenance
+of the rows.
 
-Both files are replaced as a whole (write, flush to disk, rename) under a lock, so a reader, a crash or a full disk never leaves half a file.
+Both files are replaced as a whole (write, flush to disk, rename) under a lock, so a reader, a crash or a full
+disk never leaves half a file.
 """
 
 from __future__ import annotations
@@ -62,7 +64,8 @@ class Store:
         """All rows.
 
         Raises:
-            ValueError: a file that is not a results file of this experiment, or is damaged; it is left as it is.
+            ValueError: a file that is not a results file of this experiment, or is damaged; it is left as it
+                is.
         """
         recorded = self.sidecar().get("rows", 0)  # before the rows, which another process may be adding to
         if not self.rows_file.exists():
@@ -82,8 +85,8 @@ class Store:
         return rows
 
     def sidecar(self) -> dict[str, Any]:
-        """``{"configurations": {key: ...}, "batches": {id: provenance}, "rows": number}``, and ``"confirmations"`` and ``"comparisons"`` where
-        there are some.
+        """``{"configurations": {key: ...}, "batches": {id: provenance}, "rows": number}``, and
+        ``"confirmations"`` and ``"comparisons"`` where there are some.
         """
         if not self.sidecar_file.exists():
             return {"configurations": {}, "batches": {}, "rows": 0}
@@ -104,7 +107,8 @@ class Store:
         provenance: dict[str, Any],
         instead_of: Collection[str] = (),
     ) -> None:
-        """Add rows; a row whose key is there already is left out, so repeated and concurrent additions double nothing.
+        """Add rows; a row whose key is there already is left out, so repeated and concurrent additions double
+        nothing.
 
         Args:
             rows: of one batch.
@@ -150,14 +154,18 @@ class Store:
             self._replace_sidecar(sidecar | {"rows": len(rows)})
 
     def damaged(self) -> list[str]:
-        """The batches whose rows are not those that were recorded: one was changed, removed, or added by hand."""
+        """The batches whose rows are not those that were recorded: one was changed, removed, or added by
+        hand.
+        """
         batches, found = self.sidecar()["batches"], digests(self.read())
         return sorted(
             batch for batch, digest in found.items() if batches.get(batch, {}).get("digest", digest) != digest
         )
 
     def note(self, kind: str, note: dict[str, Any]) -> None:
-        """Add to the sidecar's ``"confirmations"`` (:func:`nalm.records.confirm`) or ``"comparisons"`` (:func:`~companion.verification.sidebyside.compare_code`)."""
+        """Add to the sidecar's ``"confirmations"`` (:func:`nalm.records.confirm`) or ``"comparisons"``
+        (:func:`~companion.verification.sidebyside.compare_code`).
+        """
         with self._locked():
             self.read()  # a sidecar that was lost is not to be replaced by one that lacks what it said
             sidecar = self.sidecar()
@@ -210,7 +218,8 @@ class Store:
         )
 
     def _check_nothing_lost(self, rows: pd.DataFrame, recorded: int) -> None:
-        # A process that was killed while it wrote may leave more rows than the sidecar counts, but never rows without a sidecar.
+        # A process that was killed while it wrote may leave more rows than the sidecar counts, but never rows
+        # without a sidecar.
         if len(rows) and not self.sidecar_file.exists():
             raise ValueError(
                 f"{self.sidecar_file} is lost, which says where the rows beside it come from; restore it, nothing was written."

@@ -41,8 +41,10 @@ class CheckedRow:
         name: what it is: model, range and seed.
         freshness: as in :func:`nalm.records.freshness`.
         differences: one phrase for each difference beyond the tolerances; empty if there is none.
-        recorded, retrained: the compared values; ``retrained`` is empty if no run could be made of what is stored.
-        twins: the values of runs that differ from it by a rounding error only, by which differences are judged.
+        recorded, retrained: the compared values; ``retrained`` is empty if no run could be made of what is
+            stored.
+        twins: the values of runs that differ from it by a rounding error only, by which differences are
+            judged.
         ensemble: which of the verification's ensembles it was trained in.
     """
 
@@ -160,7 +162,8 @@ def verify_rows(
         progress: show a progress bar.
 
     Raises:
-        ValueError: an experiment that is not there, fewer than one row, a device that is not there, or no rows to draw from.
+        ValueError: an experiment that is not there, fewer than one row, a device that is not there, or no
+            rows to draw from.
     """
     if rows < 1:
         raise ValueError(f"The number of rows to verify is {rows}, but must be at least 1.")
@@ -171,9 +174,8 @@ def verify_rows(
     asked = [experiment] if isinstance(experiment, str) and experiment else list(experiment)
     chosen = sorted({choose("experiment", name, known) for name in asked}) or known
     stores = {name: Store(folder, name) for name in chosen}
-    rows_of = {
-        name: store.read() for name, store in stores.items()
-    }  # before the sidecars, which then know all of these rows
+    # before the sidecars, which then know all of these rows
+    rows_of = {name: store.read() for name, store in stores.items()}
     sidecars = {name: store.sidecar() for name, store in stores.items()}
     candidates = [candidate for name in stores for candidate in _candidates(rows_of[name], sidecars[name])]
     candidates = [row for row in candidates if iterations is None or row["iterations"] <= iterations]
@@ -209,7 +211,9 @@ def _candidates(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[dict[str, A
 def _draw(
     candidates: list[dict[str, Any]], number: int, seed: int, stale_first: bool
 ) -> list[dict[str, Any]]:
-    """A sample without replacement; it depends on the rows and the seed, not on the order in which rows were recorded."""
+    """A sample without replacement; it depends on the rows and the seed, not on the order in which rows were
+    recorded.
+    """
     order = sorted(candidates, key=lambda row: (row["experiment"], row["key"]))
     random.Random(seed).shuffle(order)
     if stale_first:
@@ -244,7 +248,9 @@ def _check(
 
 
 def rebuilt(row: dict[str, Any], sidecar: dict[str, Any]) -> Run:
-    """The run of a row, from the stored configuration and the seed in its key; a ``ValueError`` if that is not the run with this key."""
+    """The run of a row, from the stored configuration and the seed in its key; a ``ValueError`` if that is
+    not the run with this key.
+    """
     configuration_key, _, seed = row["key"].rpartition("-")
     configuration = sidecar["configurations"].get(configuration_key)
     if configuration is None:
@@ -311,7 +317,9 @@ def _compared(
 
 
 def results_of(row: dict[str, Any], columns: Iterable[str]) -> dict[str, Any]:
-    """What was found by training, of a recorded or a new row, in those of the columns that hold results; comparable, and fit for JSON."""
+    """What was found by training, of a recorded or a new row, in those of the columns that hold results;
+    comparable, and fit for JSON.
+    """
     return _without_nan(
         {name: row.get(name) for name in columns if name in RESULTS or is_further_result(name)}
     )

@@ -1,8 +1,9 @@
 """Who trains ensembles: this process, one process per core, or any executor.
 
-A small fused update is over before a second thread has joined in, so two processes with a thread each train about twice as fast as one process
-with two threads (``make bench`` measures it). For the same reason, and because torch's random generator and compiler belong to the whole process,
-ensembles of one process take turns: an executor with threads trains correctly, but not faster.
+A small fused update is over before a second thread has joined in, so two processes with a thread each train
+about twice as fast as one process with two threads (``make bench`` measures it). For the same reason, and
+because torch's random generator and compiler belong to the whole process, ensembles of one process take
+turns: an executor with threads trains correctly, but not faster.
 """
 
 from __future__ import annotations
@@ -42,9 +43,13 @@ from nalm.training.trainers import trainer_of
 __all__ = ["News", "Team", "Trained", "checkpoint_of", "cores", "train_ensembles"]
 
 News = tuple[int, int | str | None]
-"""The number of an ensemble, and the iteration that it has reached, a warning, or ``None`` when it begins to be compiled."""
+"""The number of an ensemble, and the iteration that it has reached, a warning, or ``None`` when it begins to
+be compiled.
+"""
 Trained = tuple[Log, dict[str, Any]]
-"""What was trained, and where it comes from: its provenance, and the code that the process which trained it runs."""
+"""What was trained, and where it comes from: its provenance, and the code that the process which trained it
+runs.
+"""
 POLL_SECONDS = 0.5
 CHECKPOINT_SECONDS = 30.0
 _TURN = threading.Lock()
@@ -80,7 +85,9 @@ def cores() -> int:
 def checkpoint_of(
     runs: list[Run], folder: Path, warn: Callable[[str], None] = warnings.warn
 ) -> SealedCheckpoint:
-    """The checkpoint of an ensemble of these runs, in a folder of results; training goes on only with the code that it began with."""
+    """The checkpoint of an ensemble of these runs, in a folder of results; training goes on only with the
+    code that it began with.
+    """
     name = hashlib.sha256("".join([code(runs[0]), *(run.key for run in runs)]).encode()).hexdigest()[:16]
     return SealedCheckpoint(folder / ".checkpoints" / f"{name}.pt", CHECKPOINT_SECONDS, warn)
 
@@ -96,7 +103,8 @@ def train_ensembles(
 ) -> Iterator[tuple[list[Run], Trained]]:
     """Train ensembles and yield each as soon as it is done.
 
-    Without a team, long CPU trainings run in one process per core and everything else one after another in this process.
+    Without a team, long CPU trainings run in one process per core and everything else one after another in
+    this process.
 
     Args:
         ensembles: lists of runs of equal structure.
@@ -105,7 +113,8 @@ def train_ensembles(
         progress: is told further run-iterations.
         team: trains everything.
         compiled: as in :class:`nalm.training.Ensemble`.
-        compiling: is told how many ensembles are being compiled, which lasts until their first updates are through.
+        compiling: is told how many ensembles are being compiled, which lasts until their first updates are
+            through.
 
     Raises:
         Exception: that of the first ensemble that failed, after all others are done.
@@ -260,7 +269,9 @@ def _train_elsewhere(
     expected: str | None = None,
     compiled: bool | None = None,
 ) -> Trained:
-    """Train in a worker: with one thread, with the expected code if one is named, and with checkpoints where it sees the folder of results."""
+    """Train in a worker: with one thread, with the expected code if one is named, and with checkpoints where
+    it sees the folder of results.
+    """
     with _TURN:
         _check_code(runs[0], expected)
         threads = torch.get_num_threads()
@@ -296,9 +307,8 @@ def _train(
     def progress(iterations: int) -> None:
         nonlocal reached, reports, told_at
         reached, reports = reached + iterations, reports + 1
-        if (
-            reports > 2 and time.monotonic() - told_at > POLL_SECONDS
-        ):  # the first updates come after the second report
+        # the first updates come after the second report
+        if reports > 2 and time.monotonic() - told_at > POLL_SECONDS:
             tell((number, reached))
             told_at = time.monotonic()
 

@@ -37,8 +37,9 @@ def _inputs_float32(range_: Range, in_features: int, seed: int) -> Tensor:
 class OperandTask(Task):
     """y = op(a, b) with a and b sums of some of the inputs; see the subclasses.
 
-    Training inputs are drawn in float32; validation and test sets in float64, then rounded. The targets of training batches are computed in the
-    precision that ``targets`` says: ``"float32"`` or, as in the papers' code, ``"float64"``, then rounded.
+    Training inputs are drawn in float32; validation and test sets in float64, then rounded. The targets of
+    training batches are computed in the precision that ``targets`` says: ``"float32"`` or, as in the papers'
+    code, ``"float64"``, then rounded.
     """
 
     operation: str
@@ -57,10 +58,14 @@ class OperandTask(Task):
 
     @abstractmethod
     def operands(self, seed: int) -> np.ndarray:
-        """(2, in_features) of zeros and ones: which inputs are summed to a and to b in the run with this seed."""
+        """(2, in_features) of zeros and ones: which inputs are summed to a and to b in the run with this
+        seed.
+        """
 
     def place(self, generator: np.random.RandomState) -> int:
-        """The first of the inputs that are used, which the papers' code draws before anything else; 0 where it draws none."""
+        """The first of the inputs that are used, which the papers' code draws before anything else; 0 where
+        it draws none.
+        """
         return 0
 
     def label(self) -> str:
@@ -84,7 +89,8 @@ class OperandTask(Task):
     def batch(self, noise: Tensor, constants: Tensors, shared: Tensors) -> tuple[Tensor, Tensor]:
         x = self.interpolation.transform(noise, constants).mT
         summed, operands = (of.to(getattr(torch, self.targets)) for of in (x, constants["operands"]))
-        # A matrix product per run costs more than it computes while there are few inputs; with many, this order folds into one where x is shared.
+        # A matrix product per run costs more than it computes while there are few inputs; with many, this
+        # order folds into one where x is shared.
         a, b = (
             torch.matmul(operands, summed.mT).unbind(0)
             if self.in_features > 32
@@ -99,7 +105,8 @@ class OperandTask(Task):
         return np.random.RandomState(parent.randint(0, 2**32 - 1))
 
     def draw(self, generator: np.random.RandomState, seed: int, batches: int, batch_size: int) -> np.ndarray:
-        """The next training batches, (batches, in_features + 1, batch_size) float32: inputs and targets as the papers' code draws and computes them.
+        """The next training batches, (batches, in_features + 1, batch_size) float32: inputs and targets as
+        the papers' code draws and computes them.
 
         Args:
             generator: that of the run, which goes forward by so many batches.
@@ -109,9 +116,8 @@ class OperandTask(Task):
         """
         x = self.interpolation.batches(generator, batches, (batch_size, self.in_features))
         used = [np.flatnonzero(operand) for operand in self.operands(seed)]
-        a, b = (
-            x[..., inputs[0] : inputs[-1] + 1].sum(-1) for inputs in used
-        )  # in the order in which the papers' code sums
+        # in the order in which the papers' code sums
+        a, b = (x[..., inputs[0] : inputs[-1] + 1].sum(-1) for inputs in used)
         drawn = np.empty((batches, self.in_features + 1, batch_size), np.float32)
         drawn[:, :-1], drawn[:, -1] = x.swapaxes(1, 2), OPERATIONS[self.operation](a, b)
         return drawn

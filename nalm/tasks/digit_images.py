@@ -1,8 +1,8 @@
 """Images of handwritten digits: MNIST, or scikit-learn's digits where the reader asks for them.
 
-MNIST comes with the repository, in ``book/data/mnist``. The environment variable ``NALM_MNIST`` names another folder, a torchvision root (i.e. one that
-holds ``MNIST/raw``). Where the library is installed without its repository, and the variable is not set, torchvision downloads MNIST once into the
-user's cache folder.
+MNIST comes with the repository, in ``book/data/mnist``. The environment variable ``NALM_MNIST`` names another
+folder, a torchvision root (i.e. one that holds ``MNIST/raw``). Where the library is installed without its
+repository, and the variable is not set, torchvision downloads MNIST once into the user's cache folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Sequences of digits: the running product or sum of the labels, from images (the nau-nmu paper's sequential MNIST)."""
+"""Sequences of digits: the running product or sum of the labels, from images (the nau-nmu paper's sequential
+MNIST).
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,16 @@ class DigitSequenceTask(Task):
     """A sequence of digit images; the target at step t is the product (or sum) of the labels 1 to t.
 
     Args:
-        operation: ``"product"`` (digits 1 to 9, as the authors' code; the paper does not say it) or ``"sum"`` (0 to 9).
+        operation: ``"product"`` (digits 1 to 9, as the authors' code; the paper does not say it) or ``"sum"``
+            (0 to 9).
         length: digits per training and validation sequence.
-        test_lengths: the test error is reported for each as ``test_<length>``; ``test`` is that of the longest.
+        test_lengths: the test error is reported for each as ``test_<length>``; ``test`` is that of the
+            longest.
         source: ``"mnist"`` or ``"sklearn"``.
 
-    The groups of a training sequence are fixed for the whole run; only their order is shuffled in each epoch. All errors average over all steps of the
-    sequences. Images are scaled to [0, 1], then (x - 0.1307) / 0.3081. Source: nau-nmu paper, section 4.2 and appendix D.
+    The groups of a training sequence are fixed for the whole run; only their order is shuffled in each epoch.
+    All errors average over all steps of the sequences. Images are scaled to [0, 1], then (x - 0.1307) /
+    0.3081. Source: nau-nmu paper, section 4.2 and appendix D.
 
     >>> task = DigitSequenceTask(operation="product", source="sklearn", test_lengths=(1, 3))
     >>> task.evaluation(seed=0)["test_3"].targets.shape

@@ -1,4 +1,6 @@
-"""The fractional SIR system of the NPU paper: an epidemic whose course is to be learned from forty points in time."""
+"""The fractional SIR system of the NPU paper: an epidemic whose course is to be learned from forty points in
+time.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ def fractional_sir(t: Tensor, state: Tensor) -> Tensor:
 
         \dot S = -r + \eta R, \qquad \dot I = r - \alpha I, \qquad \dot R = \alpha I - \eta R, \qquad r = \beta I^\gamma S^\kappa
 
-    with :math:`\alpha = 0.05,\ \beta = 0.06,\ \eta = 0.01,\ \gamma = \kappa = 1/2`. The sum S + I + R does not change.
+    with :math:`\alpha = 0.05,\ \beta = 0.06,\ \eta = 0.01,\ \gamma = \kappa = 1/2`. The sum S + I + R does
+    not change.
 
     Args:
         t: time; the system does not depend on it.
@@ -61,16 +64,20 @@ def _states(start: float, end: float) -> Tensor:
 
 
 class FractionalSIRTask(Task):
-    """From a time to the state (S, I, R) of the fractional SIR system: 40 times, equally spaced on [0, 200], both ends included.
+    """From a time to the state (S, I, R) of the fractional SIR system: 40 times, equally spaced on [0, 200],
+    both ends included.
 
-    Training sees all of them in every iteration. The start (100, 0.01, 0) is known. Evaluation sets: ``valid``, the training data (the paper has no
-    others), and ``test``, the states without noise at 40 times on [200, 400].
+    Training sees all of them in every iteration. The start (100, 0.01, 0) is known. Evaluation sets:
+    ``valid``, the training data (the paper has no others), and ``test``, the states without noise at 40 times
+    on [200, 400].
 
     Args:
-        noise: standard deviation of normal noise on the data, as a share of each variable's standard deviation over the 40 times. The start is exact.
+        noise: standard deviation of normal noise on the data, as a share of each variable's standard
+            deviation over the 40 times. The start is exact.
         noise_seed: of the noise.
 
-    Source: NPU paper, section 4.1. The paper's data come from a solver with a relative tolerance of 1e-3 and differ by at most 0.003 from these.
+    Source: NPU paper, section 4.1. The paper's data come from a solver with a relative tolerance of 1e-3 and
+    differ by at most 0.003 from these.
 
     >>> task = FractionalSIRTask()
     >>> x, states = task.batch(torch.empty(0), {}, task.shared())

@@ -19,7 +19,8 @@ __all__ = ["LargeScaleTask", "sobol"]
 INPUTS = 100
 FIRST_INPUTS = slice(0, 50)
 SECOND_INPUTS = slice(38, 88)
-"""Which inputs are summed to a and to b, in all runs; twelve belong to both and the last twelve to neither."""
+"""Which inputs are summed to a and to b, in all runs; twelve belong to both and the last twelve to neither.
+"""
 
 EVALUATION_EXAMPLES = 10_000
 VALIDATION_SEED = 43953907
@@ -30,7 +31,9 @@ RANGES = {
     "reciprocal": (Uniform(low=0.0, high=0.5), Uniform(low=-0.5, high=0.0), Uniform(low=-0.5, high=0.5)),
     "root": (Uniform(low=0.0, high=2.0), Uniform(low=0.0, high=4.0), Uniform(low=0.0, high=4.0)),
 }
-"""Of each operation: the training range, the test range of the authors' code and that of the paper's Table A5."""
+"""Of each operation: the training range, the test range of the authors' code and that of the paper's Table
+A5.
+"""
 
 _sequences = threading.local()
 
@@ -42,7 +45,8 @@ def _batch(iteration: int, batch_size: int) -> Tensor:
 
 
 def sobol(first: int, count: int, dimensions: int) -> Tensor:
-    """Points ``first`` to ``first + count`` - 1 of the unscrambled Sobol sequence without its point of zeros, (dimensions, count) float32.
+    """Points ``first`` to ``first + count`` - 1 of the unscrambled Sobol sequence without its point of zeros,
+    (dimensions, count) float32.
 
     The first 2**24 points are exact. Point 0 is all 0.5:
 
@@ -63,13 +67,15 @@ class LargeScaleTask(Task):
 
     Args:
         operation: ``"add"``, ``"mul"``, ``"reciprocal"`` or ``"root"``.
-        mirrored: the points of the test sets run down from the upper end of the range, as in the authors' script, and not up from its lower end.
+        mirrored: the points of the test sets run down from the upper end of the range, as in the authors'
+            script, and not up from its lower end.
 
-    Training inputs are the successive points of a Sobol sequence, so all runs see the same batches whatever their seed, and differ by their initial
-    weights alone: train them on the stream ``"common"``. Evaluation sets: ``valid`` (10,000 uniform examples of the training range), ``test`` (10,000
-    Sobol points of the test range in the authors' code, which made the published numbers) and ``test_paper`` (of the range that the paper prints; for
-    ``"reciprocal"`` it holds inputs whose sum is nearly 0).
-    Source: NPU paper, section 4.3 and Tables A4 to A6.
+    Training inputs are the successive points of a Sobol sequence, so all runs see the same batches whatever
+    their seed, and differ by their initial weights alone: train them on the stream ``"common"``. Evaluation
+    sets: ``valid`` (10,000 uniform examples of the training range), ``test`` (10,000 Sobol points of the test
+    range in the authors' code, which made the published numbers) and ``test_paper`` (of the range that the
+    paper prints; for ``"reciprocal"`` it holds inputs whose sum is nearly 0). Source: NPU paper, section 4.3
+    and Tables A4 to A6.
 
     >>> task = LargeScaleTask(operation="root")
     >>> print(task.interpolation, sorted(task.evaluation(seed=0)))

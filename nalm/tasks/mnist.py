@@ -28,7 +28,8 @@ class DamagedMNIST(ValueError):
 
 
 def read_mnist(folder: Path) -> tuple[Tensor, Tensor]:
-    """The 60,000 training images and after them the 10,000 test images, (70000, 28, 28) uint8, and their labels, (70000,) int64.
+    """The 60,000 training images and after them the 10,000 test images, (70000, 28, 28) uint8, and their
+    labels, (70000,) int64.
 
     Args:
         folder: holds the four files as published, each unpacked or with ``.gz``.
@@ -67,7 +68,9 @@ def _content(folder: Path, name: str) -> bytes:
 
 
 def _array(content: bytes) -> np.ndarray:
-    """Of an idx file: two zeros, the type (8, a byte), the number of dimensions, each dimension in four bytes, the values."""
+    """Of an idx file: two zeros, the type (8, a byte), the number of dimensions, each dimension in four
+    bytes, the values.
+    """
     dimensions = content[3]
     shape = np.frombuffer(content, ">u4", count=dimensions, offset=4).tolist()
     return np.frombuffer(content, np.uint8, count=math.prod(shape), offset=4 + 4 * dimensions).reshape(shape)

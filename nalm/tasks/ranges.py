@@ -1,13 +1,17 @@
-"""Ranges of inputs: the distributions that tasks draw from, in NumPy (validation, test) and, for training, from uniform numbers in torch.
+"""Ranges of inputs: the distributions that tasks draw from, in NumPy (validation, test) and, for training,
+from uniform numbers in torch.
 
-For training a range offers two things: ``numbers(inputs)``, tensors that may differ between the runs of an ensemble, and the pure function
-``transform(u, numbers)``, which takes uniform numbers (inputs, batch) in (0, 1) to inputs of the same shape.
+For training a range offers two things: ``numbers(inputs)``, tensors that may differ between the runs of an
+ensemble, and the pure function ``transform(u, numbers)``, which takes uniform numbers (inputs, batch) in (0,
+1) to inputs of the same shape.
 
-NumPy's ``RandomState(seed).uniform(low, high)`` is ``low + (high - low) * random_sample()``, so the fixed validation and test inputs of the
-papers are reproduced to the last bit from their published seeds. Two kinds of range need more: of :class:`UniformUnion` the code of both papers
-tosses the coin the other way round (``coin=1``), and :class:`Benford` draws other numbers of the same distribution.
+NumPy's ``RandomState(seed).uniform(low, high)`` is ``low + (high - low) * random_sample()``, so the fixed
+validation and test inputs of the papers are reproduced to the last bit from their published seeds. Two kinds
+of range need more: of :class:`UniformUnion` the code of both papers tosses the coin the other way round
+(``coin=1``), and :class:`Benford` draws other numbers of the same distribution.
 
-``batches(generator, count, shape)`` are successive draws: what ``count`` calls of ``sample(generator, shape)`` give.
+``batches(generator, count, shape)`` are successive draws: what ``count`` calls of
+``sample(generator, shape)`` give.
 """
 
 from __future__ import annotations
@@ -27,7 +31,8 @@ __all__ = ["Benford", "Halves", "Range", "TrainingRange", "TruncatedNormal", "Un
 Tensors = dict[str, Tensor]
 
 FIRST_DIGITS = np.array([0.301, 0.176, 0.125, 0.097, 0.079, 0.067, 0.058, 0.051, 0.046])
-"""Benford's law, the probabilities of the digits 1 to 9, with the three digits of the division paper's code."""
+"""Benford's law, the probabilities of the digits 1 to 9, with the three digits of the division paper's code.
+"""
 
 
 class Uniform(Value):
@@ -68,7 +73,8 @@ class UniformUnion(Value):
 
     Args:
         first, second: the ranges.
-        coin: what the coin, 0 or 1, shows where an element comes from the first range. It is 1 in the papers' code.
+        coin: what the coin, 0 or 1, shows where an element comes from the first range. It is 1 in the papers'
+            code.
 
     >>> print(UniformUnion(first=Uniform(low=-6.0, high=-2.0), second=Uniform(low=2.0, high=6.0)))
     U[-6,-2)|U[2,6)
@@ -87,7 +93,8 @@ class UniformUnion(Value):
 
 
 class Halves(Value):
-    """The first half of the inputs (rounded down) from one range, the others from another: operands of known signs.
+    """The first half of the inputs (rounded down) from one range, the others from another: operands of known
+    signs.
 
     Source: division paper, Table 6; its code for any number of inputs.
 
@@ -118,7 +125,8 @@ class Halves(Value):
 
 
 class TruncatedNormal(Value):
-    """The normal distribution with this mean and standard deviation, given that the value lies in [low, high).
+    """The normal distribution with this mean and standard deviation, given that the value lies in [low,
+    high).
 
     Source: division paper, Table 2.
 
@@ -167,20 +175,21 @@ class TruncatedNormal(Value):
 
     @staticmethod
     def transform(u: Tensor, numbers: Tensors) -> Tensor:
-        n, u64 = (
-            numbers,
-            u.to(torch.float64),
-        )  # in float32 a mean that is not 0 makes some numbers exactly 0, by which no unit can divide
-        # sqrt(2) erfinv(2 p - 1) is the quantile function of p; torch has it as ndtri as well, four times slower.
+        # in float32 a mean that is not 0 makes some numbers exactly 0, by which no unit can divide
+        n, u64 = numbers, u.to(torch.float64)
+        # sqrt(2) erfinv(2 p - 1) is the quantile function of p; torch has it as ndtri as well, four times
+        # slower.
         x = n["mean"] + n["deviation"] * 2**0.5 * torch.erfinv(2 * (n["below"] + n["share"] * u64) - 1)
         return torch.minimum(torch.maximum(x, n["low"]), n["high"]).to(u.dtype)  # rounding in the tails
 
 
 class Benford(Value):
-    """Whole numbers of this many digits whose first digit follows Benford's law, while the others are uniform and none of them a leading zero.
+    """Whole numbers of this many digits whose first digit follows Benford's law, while the others are uniform
+    and none of them a leading zero.
 
-    The numbers 10, 20, ... are left out: the trailing digits make a number without leading zeros, 1 to 9 or 10 to 99. So it is in the authors' code;
-    the paper speaks of real numbers. Source: division paper, Table 2.
+    The numbers 10, 20, ... are left out: the trailing digits make a number without leading zeros, 1 to 9 or
+    10 to 99. So it is in the authors' code; the paper speaks of real numbers. Source: division paper,
+    Table 2.
 
     >>> print(Benford(digits=2), Benford(digits=2).values()[0].astype(int)[:3], round(Benford(digits=2).values()[1][:9].sum(), 3))
     B[10,100) [11 12 13] 0.301
@@ -221,9 +230,8 @@ class Benford(Value):
         n = numbers
         digit = sum((u >= n["from"][d]).to(torch.int64) for d in range(1, 9))  # less one
         rest = ((u - n["from"][digit]) * n["per"][digit]).floor()
-        rest = torch.minimum(
-            torch.maximum(rest, torch.zeros_like(rest)), n["count"] - 1
-        )  # rounding at the ends
+        # rounding at the ends
+        rest = torch.minimum(torch.maximum(rest, torch.zeros_like(rest)), n["count"] - 1)
         return (digit + 1) * n["tens"] + n["tens"] / 10 + rest
 
 

@@ -1,4 +1,6 @@
-"""The simple arithmetic task of the NPU paper: four functions of two inputs, learned by one model with four outputs."""
+"""The simple arithmetic task of the NPU paper: four functions of two inputs, learned by one model with four
+outputs.
+"""
 
 from __future__ import annotations
 
@@ -42,14 +44,17 @@ def _grid_inputs(low: float, step: float, points: int) -> Tensor:
 
 
 class SimpleArithmeticTask(Task):
-    """f(x, y) = (x + y, x * y, x / y, sqrt(x)), trained on positive inputs, tested on a grid of positive and negative ones.
+    """f(x, y) = (x + y, x * y, x / y, sqrt(x)), trained on positive inputs, tested on a grid of positive and
+    negative ones.
 
     Args:
-        interpolation: training range of both inputs. The paper prints U(0.1, 2); its code draws U(0.1, 2.1), the default.
+        interpolation: training range of both inputs. The paper prints U(0.1, 2); its code draws U(0.1, 2.1),
+            the default.
 
-    Evaluation sets: ``valid`` (10,000 examples of the training range, mean squared error), ``test_add``, ``test_mul``, ``test_div`` (mean absolute
-    error of one output on the grid -4.1, -3.9, ..., 3.9), ``test_sqrt`` (on 0.1, 0.2, ..., 4.0) and ``test`` (mean squared error on 0.1 ... 4.0).
-    Source: NPU paper, section 4.2 and Eq. 20-22.
+    Evaluation sets: ``valid`` (10,000 examples of the training range, mean squared error), ``test_add``,
+    ``test_mul``, ``test_div`` (mean absolute error of one output on the grid -4.1, -3.9, ..., 3.9),
+    ``test_sqrt`` (on 0.1, 0.2, ..., 4.0) and ``test`` (mean squared error on 0.1 ... 4.0). Source: NPU paper,
+    section 4.2 and Eq. 20-22.
 
     >>> sorted(SimpleArithmeticTask().evaluation(seed=0))
     ['test', 'test_add', 'test_div', 'test_mul', 'test_sqrt', 'valid']

@@ -1,4 +1,6 @@
-"""The single-module task of the division paper: one operation on two operands, with or without redundant inputs."""
+"""The single-module task of the division paper: one operation on two operands, with or without redundant
+inputs.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,15 @@ UNIFORM_RANGES: dict[str, tuple[Uniform, Range]] = {
         (Uniform(low=10.0, high=20.0), Uniform(low=20.0, high=40.0)),
     ]
 }
-"""The nine interpolation ranges with their extrapolation ranges (division paper, Table 1), by the name of the former."""
+"""The nine interpolation ranges with their extrapolation ranges (division paper, Table 1), by the name of the
+former.
+"""
 
 
 def uniform_range(name: str) -> tuple[Uniform, Range]:
-    """Interpolation and extrapolation range by name, e.g. ``"U[1,2)"``; an unknown name raises a ``ValueError``."""
+    """Interpolation and extrapolation range by name, e.g. ``"U[1,2)"``; an unknown name raises a
+    ``ValueError``.
+    """
     return UNIFORM_RANGES[choose("range", name, UNIFORM_RANGES)]
 
 
@@ -42,12 +48,15 @@ class SingleModuleTask(OperandTask):
     """y = op(a, b) where a and b are two adjacent inputs; the others are redundant.
 
     Args:
-        operation: ``"add"``, ``"sub"``, ``"mul"``, ``"div"``, ``"squared"``, ``"root"`` or ``"reciprocal"`` (the last three ignore b).
+        operation: ``"add"``, ``"sub"``, ``"mul"``, ``"div"``, ``"squared"``, ``"root"`` or ``"reciprocal"``
+            (the last three ignore b).
         interpolation: training and validation range.
         extrapolation: test range.
-        inputs: number of inputs, at least 1. With 2 inputs a = x[0] and b = x[1]; with more, the position depends on the seed.
+        inputs: number of inputs, at least 1. With 2 inputs a = x[0] and b = x[1]; with more, the position
+            depends on the seed.
 
-    Source: division paper, sections 4 to 6; the position of the operands is the first draw of ``RandomState(seed)``, as in its code.
+    Source: division paper, sections 4 to 6; the position of the operands is the first draw of
+    ``RandomState(seed)``, as in its code.
 
     >>> task = SingleModuleTask.on("U[1,2)", operation="div", inputs=10)
     >>> task.operands(seed=0).argmax(1)

@@ -26,10 +26,11 @@ class SubsetArithmeticTask(OperandTask):
         extrapolation: test range, U[2, 6) in the paper.
         inputs: number of inputs.
         subset_ratio: size of each subset as a fraction of the inputs (rounded down).
-        overlap_ratio: shared inputs as a fraction of the *subset* (rounded down); the paper's Algorithm 1 reads as a fraction of the inputs.
+        overlap_ratio: shared inputs as a fraction of the *subset* (rounded down); the paper's Algorithm 1
+            reads as a fraction of the inputs.
 
-    The position of the subsets is one integer per seed, fixed for the whole run (the algorithm as printed would draw a real number per example).
-    Source: nau-nmu paper, section 4.1 and appendix C.
+    The position of the subsets is one integer per seed, fixed for the whole run (the algorithm as printed
+    would draw a real number per example). Source: nau-nmu paper, section 4.1 and appendix C.
 
     >>> task = SubsetArithmeticTask(operation="mul")
     >>> task.operands(seed=0).sum(1), int((task.operands(seed=0).sum(0) == 2).sum())
@@ -69,7 +70,8 @@ class SubsetArithmeticTask(OperandTask):
 
     def _sums(self, x: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
         subset, overlap = self.sizes()
-        # Two slices are summed. A product with the operands would cost as much again as a first layer of two outputs.
+        # Two slices are summed. A product with the operands would cost as much again as a first layer of two
+        # outputs.
         used = x[offset + torch.arange(2 * subset - overlap, device=x.device)]
         return used[:subset].sum(0), used[subset - overlap :].sum(0)
 

@@ -34,7 +34,9 @@ class EvaluationSet:
 
 
 class Task(Value):
-    """A task. All random choices come from explicit seeds; validation and test inputs are the same for all seeds."""
+    """A task. All random choices come from explicit seeds; validation and test inputs are the same for all
+    seeds.
+    """
 
     @property
     @abstractmethod
@@ -56,7 +58,9 @@ class Task(Value):
 
     @abstractmethod
     def constants(self, seed: int) -> Tensors:
-        """What differs between runs of one structure: ranges, operand positions. Tensors whose shapes depend on the structure only."""
+        """What differs between runs of one structure: ranges, operand positions. Tensors whose shapes depend
+        on the structure only.
+        """
 
     def shared(self) -> Tensors:
         """Large tables that all runs of one structure share, e.g. images."""
@@ -74,21 +78,27 @@ class Task(Value):
     def batch(self, noise: Tensor, constants: Tensors, shared: Tensors) -> tuple[Tensor, Tensor]:
         """One training batch of one run: inputs (batch, in) and targets (batch, out).
 
-        ``noise`` is (noise_rows, batch) of uniform numbers in (0, 1), or this run's ``host_draw``. Pure torch operations: the engine maps this
-        over runs and compiles it.
+        ``noise`` is (noise_rows, batch) of uniform numbers in (0, 1), or this run's ``host_draw``. Pure torch
+        operations: the engine maps this over runs and compiles it.
         """
 
     def model_inputs(self, inputs: Tensor, shared: Tensors) -> Tensor:
-        """What a model sees of an evaluation set's inputs; the inputs themselves unless they are indices into a shared table."""
+        """What a model sees of an evaluation set's inputs; the inputs themselves unless they are indices into
+        a shared table.
+        """
         return inputs
 
     def model_numbers_per_example(self, inputs: Tensor) -> int:
-        """How many numbers a model reads per example of these evaluation inputs; bounds how many are evaluated at once."""
+        """How many numbers a model reads per example of these evaluation inputs; bounds how many are
+        evaluated at once.
+        """
         return inputs[0].numel()
 
     @abstractmethod
     def evaluation(self, seed: int) -> dict[str, EvaluationSet]:
-        """The evaluation sets of a run by name; ``"valid"`` (interpolation) and ``"test"`` (extrapolation) are always among them."""
+        """The evaluation sets of a run by name; ``"valid"`` (interpolation) and ``"test"`` (extrapolation)
+        are always among them.
+        """
 
 
 def as_float32(array) -> Tensor:

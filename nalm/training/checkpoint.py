@@ -1,9 +1,11 @@
 """Checkpoints: an interrupted ensemble goes on where it was, to the same result.
 
-A checkpoint is one file, replaced as a whole. It holds tensors, numbers and text only, and reading it runs no code. Batches are functions of seed and
-iteration, so there is no position of a stream to keep, but for those that NumPy draws.
+A checkpoint is one file, replaced as a whole. It holds tensors, numbers and text only, and reading it runs no
+code. Batches are functions of seed and iteration, so there is no position of a stream to keep, but for those
+that NumPy draws.
 
-A checkpoint saves time and holds no result. Where it cannot be written, training goes on, says so once, and tries again at the next occasion.
+A checkpoint saves time and holds no result. Where it cannot be written, training goes on, says so once, and
+tries again at the next occasion.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ class Checkpoint:
         self._tried = time.monotonic()
 
     def read(self) -> dict[str, Any] | None:
-        """The content; ``None`` if there is none or it cannot be read: then training starts anew, nothing recorded is touched."""
+        """The content; ``None`` if there is none or it cannot be read: then training starts anew, nothing
+        recorded is touched.
+        """
         try:
             return torch.load(self.path, map_location="cpu", weights_only=True)
         except FileNotFoundError:
@@ -83,9 +87,11 @@ def _remove(file: Path) -> None:
 
 
 class SealedCheckpoint(Checkpoint):
-    """A checkpoint that notices damage: its file holds the SHA-256 of its content. What is read is what was written, bit for bit, or nothing.
+    """A checkpoint that notices damage: its file holds the SHA-256 of its content. What is read is what was
+    written, bit for bit, or nothing.
 
-    ``torch.load`` does not compare the checksums of the file that it reads, so training would go on from a flipped bit to a wrong row.
+    ``torch.load`` does not compare the checksums of the file that it reads, so training would go on from a
+    flipped bit to a wrong row.
 
     Args:
         path: the file; its folder is made when it is first written.
@@ -101,7 +107,9 @@ class SealedCheckpoint(Checkpoint):
         super().write({"sha256": _digest(sealed), "bytes": sealed})
 
     def read(self) -> dict[str, Any] | None:
-        """The content; ``None`` if there is none, or not exactly what was written: then training starts anew, nothing recorded is touched."""
+        """The content; ``None`` if there is none, or not exactly what was written: then training starts anew,
+        nothing recorded is touched.
+        """
         with suppress(Exception):  # whatever the file holds instead, it is worth only time
             match super().read():
                 case {"sha256": str(digest), "bytes": torch.Tensor() as sealed} if digest == _digest(sealed):

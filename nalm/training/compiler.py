@@ -1,6 +1,7 @@
 """Compiling an ensemble's functions, around some shortcomings of PyTorch's compiler on CPUs.
 
-What is changed in the compiler has no public interface and differs between torch's versions, so each change looks first at what it changes.
+What is changed in the compiler has no public interface and differs between torch's versions, so each change
+looks first at what it changes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def is_compiled(asked: bool | None, worth: bool, device: torch.device) -> bool:
         device: for which device.
 
     Raises:
-        RuntimeError: compiled code is asked for and :func:`obstacle` finds one. Where it is not asked for there is a warning, one per process.
+        RuntimeError: compiled code is asked for and :func:`obstacle` finds one. Where it is not asked for
+            there is a warning, one per process.
 
     >>> is_compiled(None, False, torch.device("cpu")), is_compiled(False, True, torch.device("cpu"))
     (False, False)
@@ -48,7 +50,8 @@ def is_compiled(asked: bool | None, worth: bool, device: torch.device) -> bool:
 
 @cache
 def obstacle(device: str) -> str | None:
-    """Why nothing can be compiled in this process for ``"cpu"`` or ``"cuda"``; ``None`` if a small function was compiled and is right.
+    """Why nothing can be compiled in this process for ``"cpu"`` or ``"cuda"``; ``None`` if a small function
+    was compiled and is right.
 
     Beside loading the compiler this takes a fraction of a second, but for the first time on a machine.
     """
@@ -97,7 +100,9 @@ class Eager:
         return self._function(*arguments)
 
     def repeat(self, state: tuple, inputs: Iterable[tuple], fixed: tuple) -> tuple:
-        """``state = function(*state, *input, *fixed)`` for one input after another; an input is a tuple of tensors and ``None``."""
+        """``state = function(*state, *input, *fixed)`` for one input after another; an input is a tuple of
+        tensors and ``None``.
+        """
         for given in inputs:
             state = self._function(*state, *given, *fixed)
         return state
@@ -106,14 +111,15 @@ class Eager:
 class Compiled(Eager):
     """The same, compiled anew for shapes that are new to it. It cannot be differentiated.
 
-    The tensor operations that the function makes are recorded once and handed to inductor, the compiler behind ``torch.compile``, so they must not
-    depend on the values of tensors. ``torch.compile`` would read the bytecode of ``torch.func`` for ten seconds to find the same operations, and
-    check guards in every call. While a call is repeated, nothing but the compiled code and a counter runs.
+    The tensor operations that the function makes are recorded once and handed to inductor, the compiler
+    behind ``torch.compile``, so they must not depend on the values of tensors. ``torch.compile`` would read
+    the bytecode of ``torch.func`` for ten seconds to find the same operations, and check guards in every
+    call. While a call is repeated, nothing but the compiled code and a counter runs.
 
     Args:
         function: what is compiled.
-        together: repeated calls that are compiled into one. Each but the first saves what it costs to enter compiled code, and takes as long to
-            compile as the first; the results are the same.
+        together: repeated calls that are compiled into one. Each but the first saves what it costs to enter
+            compiled code, and takes as long to compile as the first; the results are the same.
 
     Calls raise ``RuntimeError`` if the function's operations depend on values.
 
@@ -177,7 +183,8 @@ class Compiled(Eager):
         graph = make_fx(of_tensors)(*tensors)
 
         def compile_graph() -> _Flat:
-            # Inductor keeps nothing that is compiled outside of such a context. Shapes are fixed: those of the tensors.
+            # Inductor keeps nothing that is compiled outside of such a context. Shapes are fixed: those of
+            # the tensors.
             with tracing(TracingContext(FakeTensorMode(shape_env=ShapeEnv()))):
                 return _Flat(compile_fx(graph, tensors, ignore_shape_env=True), results)
 
@@ -197,7 +204,9 @@ class _Flat:
 
 
 OUTER_LOOPS_RIGHT_FROM = (2, 13)
-"""The version of torch that stores the reductions of partly filled vectors within their buffers, see :func:`_avoid_out_of_bounds_tails`."""
+"""The version of torch that stores the reductions of partly filled vectors within their buffers, see
+:func:`_avoid_out_of_bounds_tails`.
+"""
 
 
 def _tensors(tree: Any) -> list[Tensor]:
@@ -217,7 +226,9 @@ def _prepare() -> None:
 
 @cache
 def _keep_freed_memory() -> None:
-    """Let the C library keep what an update frees for the next one; to ask the system for it again costs up to a quarter of a wide update."""
+    """Let the C library keep what an update frees for the next one; to ask the system for it again costs up
+    to a quarter of a wide update.
+    """
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
         trim_threshold, mmap_threshold = -1, -3  # malloc.h
         library.mallopt(mmap_threshold, 2**30)
@@ -226,7 +237,8 @@ def _keep_freed_memory() -> None:
 
 @cache
 def _keep_erfinv_out_of_loops() -> None:
-    """Call the library for ``erfinv``: inductor has no vector instructions for it, so the loop that holds it gets none and is a third as fast.
+    """Call the library for ``erfinv``: inductor has no vector instructions for it, so the loop that holds it
+    gets none and is a third as fast.
 
     Where inductor is built otherwise, this is left out.
     """
@@ -245,9 +257,10 @@ def _keep_erfinv_out_of_loops() -> None:
 def _avoid_out_of_bounds_tails() -> None:
     """Keep inductor's C++ backend from writing behind the end of a buffer, which it does before torch 2.13.
 
-    Where a reduction is vectorised over an outer loop that is not the one directly around the reduction, and that loop's length is not a multiple of
-    the vector's, the result of the last, partly filled vector is stored in full. Such loops are left unvectorised here; the layouts that the units
-    choose (examples last) hardly ever lead to one.
+    Where a reduction is vectorised over an outer loop that is not the one directly around the reduction, and
+    that loop's length is not a multiple of the vector's, the result of the last, partly filled vector is
+    stored in full. Such loops are left unvectorised here; the layouts that the units choose (examples last)
+    hardly ever lead to one.
 
     Raises:
         RuntimeError: the compiler is not built as expected; without this it cannot be trusted.
@@ -279,9 +292,11 @@ def _avoid_out_of_bounds_tails() -> None:
 
 @cache
 def _probe_instructions_here() -> None:
-    """Load inductor's probes of the processor's vector instructions in this process; it would start six for them, and each would import torch.
+    """Load inductor's probes of the processor's vector instructions in this process; it would start six for
+    them, and each would import torch.
 
-    From torch 2.13 on it starts them in another way and without torch, which costs little, and this changes nothing.
+    From torch 2.13 on it starts them in another way and without torch, which costs little, and this changes
+    nothing.
     """
     from torch._inductor import cpu_vec_isa
 

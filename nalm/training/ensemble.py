@@ -1,7 +1,7 @@
 """The ensemble: many runs trained at once.
 
-A unit's single-run code is stacked over runs with ``torch.func`` and, where the training is long enough to pay for it, compiled into one fused
-update.
+A unit's single-run code is stacked over runs with ``torch.func`` and, where the training is long enough to
+pay for it, compiled into one fused update.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from nalm.units import sparsity_error
 __all__ = ["Ensemble", "check_device"]
 
 TOGETHER, TOGETHER_FROM_ITERATIONS = 4, 400_000
-"""Updates in one compiled call, and from how many iterations on: four take some seconds more to compile and save some 20 µs per update."""
+"""Updates in one compiled call, and from how many iterations on: four take some seconds more to compile and
+save some 20 µs per update.
+"""
 
 
 def check_device(name: str) -> torch.device:
@@ -56,11 +58,14 @@ class Ensemble:
     Args:
         runs: runs whose ``structure()`` is equal.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ...
-        compiled: compile updates and evaluations; ``None``: if :func:`worth_compiling` and torch's compiler works here, else there is one warning.
-        together: updates in one compiled call; ``None``: four, if the training is long enough to pay for compiling them.
+        compiled: compile updates and evaluations; ``None``: if :func:`worth_compiling` and torch's compiler
+            works here, else there is one warning.
+        together: updates in one compiled call; ``None``: four, if the training is long enough to pay for
+            compiling them.
 
     Raises:
-        ValueError: no runs, runs of different structure, a recipe with a second stage, or a device that is not there.
+        ValueError: no runs, runs of different structure, a recipe with a second stage, or a device that is
+            not there.
         RuntimeError: ``compiled=True`` where torch's compiler does not work.
 
     >>> from nalm.tasks import SingleModuleTask
@@ -111,7 +116,8 @@ class Ensemble:
 
         Args:
             progress: is told the number of further iterations now and then.
-            checkpoint: where the training is kept from time to time, and taken up again if it was interrupted.
+            checkpoint: where the training is kept from time to time, and taken up again if it was
+                interrupted.
 
         Returns:
             The log. It is the same whether or not the training was interrupted.
@@ -168,7 +174,9 @@ class Ensemble:
         }
 
     def _restore(self, checkpoint: Checkpoint | None, journal: Journal) -> tuple[int, float]:
-        """The iteration and the seconds to go on from: those of the checkpoint if it is of these runs, else zero."""
+        """The iteration and the seconds to go on from: those of the checkpoint if it is of these runs, else
+        zero.
+        """
         content = checkpoint and checkpoint.read()
         if not content or content["runs"] != [run.canonical() for run in self.runs]:
             return 0, 0.0

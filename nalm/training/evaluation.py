@@ -96,7 +96,8 @@ def _groups(runs: tuple[Run, ...], device: torch.device) -> list[_Group]:
     for (name, identity), members in sets.items():
         indices, examples = [index for index, _ in members], members[0][1]
         if identity not in moved:
-            # Stored with the examples last: the layout that vectorises over examples when there are few inputs.
+            # Stored with the examples last: the layout that vectorises over examples when there are few
+            # inputs.
             moved[identity] = examples.inputs.mT.contiguous().to(device)
         targets = torch.stack([e.targets for _, e in members]).to(device)
         groups.append(

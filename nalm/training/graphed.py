@@ -1,8 +1,8 @@
 """The ensemble on a CUDA device: one update as a CUDA graph, replayed.
 
-An update of small models is dozens of kernels that are over before Python has launched the next one. A CUDA graph launches all of them at once; it is
-recorded with the memory it reads and writes, so parameters, state and the number of the iteration stay where they are, and an update ends by writing
-the next ones there.
+An update of small models is dozens of kernels that are over before Python has launched the next one. A CUDA
+graph launches all of them at once; it is recorded with the memory it reads and writes, so parameters, state
+and the number of the iteration stay where they are, and an update ends by writing the next ones there.
 """
 
 from __future__ import annotations
@@ -18,19 +18,23 @@ from nalm.training.run import Run
 __all__ = ["GraphedEnsemble"]
 
 WARM_UPS = 3
-"""Updates before recording, so that libraries are loaded and everything is compiled; as many as in PyTorch's documentation of CUDA graphs."""
+"""Updates before recording, so that libraries are loaded and everything is compiled; as many as in PyTorch's
+documentation of CUDA graphs.
+"""
 
 
 class GraphedEnsemble(Ensemble):
-    """An :class:`Ensemble` on a CUDA device, whose updates are replayed from a CUDA graph. It takes the same runs and returns the same log.
+    """An :class:`Ensemble` on a CUDA device, whose updates are replayed from a CUDA graph. It takes the same
+    runs and returns the same log.
 
-    Where a task draws on the host, each update is launched as on a CPU. The updates of one call are not joined (``together``), as a replay costs next
-    to nothing.
+    Where a task draws on the host, each update is launched as on a CPU. The updates of one call are not
+    joined (``together``), as a replay costs next to nothing.
 
     Args:
         runs: runs whose ``structure()`` is equal.
         device: ``"cuda"``, ``"cuda:1"``, ...
-        compiled: compile updates and evaluations; ``None``: if :func:`worth_compiling` and torch's compiler works here.
+        compiled: compile updates and evaluations; ``None``: if :func:`worth_compiling` and torch's compiler
+            works here.
 
     Raises:
         ValueError: as :class:`Ensemble`.
@@ -73,7 +77,9 @@ class GraphedEnsemble(Ensemble):
 
 
 def captured(function: Callable[[], None], device: torch.device) -> Callable[[], None]:
-    """The work that ``function`` gives to a CUDA device, recorded; each call does it again, on the same memory."""
+    """The work that ``function`` gives to a CUDA device, recorded; each call does it again, on the same
+    memory.
+    """
     with torch.cuda.device(device):
         beside = torch.cuda.Stream()
         beside.wait_stream(torch.cuda.current_stream())
@@ -82,8 +88,7 @@ def captured(function: Callable[[], None], device: torch.device) -> Callable[[],
                 function()
         torch.cuda.current_stream().wait_stream(beside)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(
-            graph, stream=beside
-        ):  # what libraries set up per stream, the warm-ups have set up on this one
+        # what libraries set up per stream, the warm-ups have set up on this one
+        with torch.cuda.graph(graph, stream=beside):
             function()
     return graph.replay

@@ -1,7 +1,9 @@
-"""Where compiled code is kept, so that a process need not compile again what an earlier one has compiled. It changes no number.
+"""Where compiled code is kept, so that a process need not compile again what an earlier one has compiled. It
+changes no number.
 
-Inductor keeps what it compiles under a hash of the graph, its own settings and PyTorch's version. Here this is put into a folder of the user's that lives
-longer than a temporary one. Its name stands for what the hash leaves out: the processor, and what :mod:`nalm.training.compiler` changes in inductor.
+Inductor keeps what it compiles under a hash of the graph, its own settings and PyTorch's version. Here this
+is put into a folder of the user's that lives longer than a temporary one. Its name stands for what the hash
+leaves out: the processor, and what :mod:`nalm.training.compiler` changes in inductor.
 
 ``make clean-cache`` removes it.
 """
@@ -38,10 +40,11 @@ VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 
 @cache
 def keep() -> None:
-    """Have inductor keep what it compiles in this process in :data:`KEPT`, unless the user has named a folder in ``TORCHINDUCTOR_CACHE_DIR``.
+    """Have inductor keep what it compiles in this process in :data:`KEPT`, unless the user has named a folder
+    in ``TORCHINDUCTOR_CACHE_DIR``.
 
-    What is kept is unpickled when it is read, so a folder that somebody else owns or may write to is left alone; then, and where nothing can be written,
-    it is kept for this process only.
+    What is kept is unpickled when it is read, so a folder that somebody else owns or may write to is left
+    alone; then, and where nothing can be written, it is kept for this process only.
     """
     _build_whole_files()
     if os.environ.get(VARIABLE, _default()) != _default():
@@ -68,7 +71,8 @@ def _until_the_end() -> str:
 
 
 def _keep_in(folder: str) -> None:
-    """Name the folder to inductor, also for C++ headers, which are compiled beforehand in seconds and would lie in the system's temporary folder.
+    """Name the folder to inductor, also for C++ headers, which are compiled beforehand in seconds and would
+    lie in the system's temporary folder.
 
     Where inductor is built otherwise, they do.
     """
@@ -84,7 +88,9 @@ def _keep_in(folder: str) -> None:
 
 
 def _default() -> str:
-    """Where inductor keeps what it compiles if nobody says otherwise; it sets the variable itself when it is loaded."""
+    """Where inductor keeps what it compiles if nobody says otherwise; it sets the variable itself when it is
+    loaded.
+    """
     from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 
     return default_cache_dir()
@@ -97,7 +103,9 @@ def clean() -> None:
 
 @contextmanager
 def elsewhere() -> Iterator[None]:
-    """Compile without what is kept, after that has failed; if it works this time, what is kept is damaged and is removed."""
+    """Compile without what is kept, after that has failed; if it works this time, what is kept is damaged and
+    is removed.
+    """
     named = os.environ.get(VARIABLE, "")
     _keep_in(_until_the_end())
     try:
@@ -149,14 +157,15 @@ def _is_cut_off(library: Path) -> bool:
         head = stream.read(64)
     if head[:5] != b"\x7fELF\x02":
         return not head or sys.platform == "linux"
-    start, size, count = (
-        int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62))
-    )  # the table of sections, which comes last
+    # the table of sections, which comes last
+    start, size, count = (int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62)))
     return library.stat().st_size < start + size * count
 
 
 def _trim(folder: Path, largest: int) -> None:
-    """Delete the oldest files until a quarter is free again, if all together are too large; a file that is gone is compiled anew."""
+    """Delete the oldest files until a quarter is free again, if all together are too large; a file that is
+    gone is compiled anew.
+    """
     files = []
     for file in folder.rglob("*"):
         with suppress(OSError):
@@ -176,7 +185,8 @@ def _trim(folder: Path, largest: int) -> None:
 
 @cache
 def _build_whole_files() -> None:
-    """Have the C++ compiler write under another name first: one that is killed leaves no half file that would be loaded later.
+    """Have the C++ compiler write under another name first: one that is killed leaves no half file that would
+    be loaded later.
 
     Where inductor is built otherwise, this is left out.
     """

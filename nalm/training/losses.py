@@ -14,7 +14,9 @@ def mse(output: Tensor, target: Tensor) -> Tensor:
 
 
 def pcc(output: Tensor, target: Tensor) -> Tensor:
-    """One minus Pearson's correlation coefficient over the batch (division paper, Eq. 13); population statistics, eps the float's epsilon."""
+    """One minus Pearson's correlation coefficient over the batch (division paper, Eq. 13); population
+    statistics, eps the float's epsilon.
+    """
     eps = torch.finfo(output.dtype).eps
     v, w = output - output.mean(0), target - target.mean(0)
     scale = v.square().mean(0).clamp_min(eps).sqrt() + eps, w.square().mean(0).clamp_min(eps).sqrt() + eps
@@ -22,12 +24,16 @@ def pcc(output: Tensor, target: Tensor) -> Tensor:
 
 
 def mape(output: Tensor, target: Tensor) -> Tensor:
-    """Mean absolute percentage error, as a fraction. The paper's Eq. 14 leaves the target signed in the denominator; its code does not."""
+    """Mean absolute percentage error, as a fraction. The paper's Eq. 14 leaves the target signed in the
+    denominator; its code does not.
+    """
     return ((target - output) / target).abs().mean()
 
 
 def mse_and_pcc(output: Tensor, target: Tensor) -> Tensor:
-    """The sum of :func:`mse` and :func:`pcc`: the former knows the scale of the target, the latter does not drown in its outliers. In no paper."""
+    """The sum of :func:`mse` and :func:`pcc`: the former knows the scale of the target, the latter does not
+    drown in its outliers. In no paper.
+    """
     return mse(output, target) + pcc(output, target)
 
 

@@ -1,7 +1,8 @@
 """The batches that the papers' code draws with NumPy, for many runs at once.
 
-A generator of NumPy only goes forward, so unlike the batches of :mod:`nalm.training.streams` these are no function of the iteration: they are drawn
-in order, on the host, and a checkpoint holds the states of the generators.
+A generator of NumPy only goes forward, so unlike the batches of :mod:`nalm.training.streams` these are no
+function of the iteration: they are drawn in order, on the host, and a checkpoint holds the states of the
+generators.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from nalm.training.run import Run
 __all__ = ["NumPyStream"]
 
 BLOCK, NUMBERS = 64, 2**24
-"""Iterations that are drawn at once, and the most numbers: a call of NumPy takes as long as some hundred numbers."""
+"""Iterations that are drawn at once, and the most numbers: a call of NumPy takes as long as some hundred
+numbers.
+"""
 
 
 class NumPyStream:
-    """Successive batches of several runs of one structure, each drawn by the task from a generator of the run's own.
+    """Successive batches of several runs of one structure, each drawn by the task from a generator of the
+    run's own.
 
     Args:
         runs: runs of one structure whose tasks have such batches.
@@ -47,7 +51,9 @@ class NumPyStream:
         self._start()
 
     def between(self, first: int, last: int) -> Iterator[Tensor]:
-        """(runs, inputs + targets, examples) float32 for iterations ``first`` to ``last - 1``; to go back is to draw everything again."""
+        """(runs, inputs + targets, examples) float32 for iterations ``first`` to ``last - 1``; to go back is
+        to draw everything again.
+        """
         if first < self._iteration:
             self._start()
         while self._iteration < first:

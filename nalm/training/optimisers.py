@@ -1,7 +1,8 @@
 """Optimisers for many runs at once: elementwise updates with one learning rate per run.
 
-``torch.optim`` knows one learning rate per parameter tensor, but a stacked tensor holds many runs. The updates are those of ``torch.optim``
-(the tests compare them), except where the docstring says otherwise. State: a dict of tensors per slot, shaped like the parameters.
+``torch.optim`` knows one learning rate per parameter tensor, but a stacked tensor holds many runs. The
+updates are those of ``torch.optim`` (the tests compare them), except where the docstring says otherwise.
+State: a dict of tensors per slot, shaped like the parameters.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class SGD(Value):
 
 
 class RMSProp(Value):
-    """RMSProp as in Julia's Flux 0.10, which made the numbers of the NPU paper: decay 0.9 (torch: ``alpha=0.99``), eps after the root."""
+    """RMSProp as in Julia's Flux 0.10, which made the numbers of the NPU paper: decay 0.9 (torch:
+    ``alpha=0.99``), eps after the root.
+    """
 
     kind: Literal["RMSProp"] = "RMSProp"
     lr: PositiveFloat
@@ -86,7 +89,8 @@ class RMSProp(Value):
 
 
 class LBFGS(Value):
-    """L-BFGS with a strong-Wolfe line search, on a loss that is the same in every iteration; finishes what a first-order optimiser began.
+    """L-BFGS with a strong-Wolfe line search, on a loss that is the same in every iteration; finishes what a
+    first-order optimiser began.
 
     Args:
         iterations: at most so many.

@@ -1,7 +1,8 @@
 """Penalties that are added to the data loss, each with its schedule.
 
-A penalty is a coefficient, which depends on the iteration and on numbers that may differ between the runs of an ensemble, times a value, which
-depends on the model alone. A weight of 0 switches a penalty off, so runs with and without it can share an ensemble.
+A penalty is a coefficient, which depends on the iteration and on numbers that may differ between the runs of
+an ensemble, times a value, which depends on the model alone. A weight of 0 switches a penalty off, so runs
+with and without it can share an ensemble.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ Tensors = dict[str, Tensor]
 
 
 class Discretisation(Value):
-    r"""The units' own penalty towards discrete weights, :math:`\hat\lambda \cdot \mathrm{clip}((t - s)/(e - s), 0, 1) \cdot R`.
+    r"""The units' own penalty towards discrete weights,
+    :math:`\hat\lambda \cdot \mathrm{clip}((t - s)/(e - s), 0, 1) \cdot R`.
 
-    ``R`` is the sum over the layers of each unit's ``penalty()``; the ramp goes from iteration ``start`` to ``end`` and stays at one after it.
-    (nau-nmu paper, Eq. 6 and section 3.3; division paper, section 4.)
+    ``R`` is the sum over the layers of each unit's ``penalty()``; the ramp goes from iteration ``start`` to
+    ``end`` and stays at one after it. (nau-nmu paper, Eq. 6 and section 3.3; division paper, section 4.)
 
     >>> Discretisation(weight=10.0, start=20_000, end=35_000).numbers()
     {'weight': 10.0, 'start': 20000.0, 'end': 35000.0}
@@ -58,7 +60,9 @@ class Discretisation(Value):
 
 
 class _Growing(Value):
-    """A coefficient that starts at ``start`` and is multiplied by ``growth`` every ``every`` iterations while it is below ``end``."""
+    """A coefficient that starts at ``start`` and is multiplied by ``growth`` every ``every`` iterations while
+    it is below ``end``.
+    """
 
     start: PositiveFloat
     end: PositiveFloat
@@ -88,7 +92,8 @@ class _Growing(Value):
 
 
 class L1(_Growing):
-    r"""The growing :math:`\beta \sum_p \lVert p \rVert_1` of the NPU papers, over all parameters, gates included.
+    r"""The growing :math:`\beta \sum_p \lVert p \rVert_1` of the NPU papers, over all parameters, gates
+    included.
 
     >>> L1(start=1e-9, end=1e-7).numbers()["times"]
     2.0
@@ -102,10 +107,11 @@ class L1(_Growing):
 
 
 class Norms(_Growing):
-    r"""As :class:`L1` with the sum of the Euclidean norms of the parameter tensors, :math:`\beta \sum_p \lVert p \rVert_2`, not squared.
+    r"""As :class:`L1` with the sum of the Euclidean norms of the parameter tensors,
+    :math:`\beta \sum_p \lVert p \rVert_2`, not squared.
 
-    The division paper's "L2" (Fig. 14); also what the NPU authors' code computes where their paper says L1 (large-scale task).
-    The gradient at a tensor of zeros is zero.
+    The division paper's "L2" (Fig. 14); also what the NPU authors' code computes where their paper says L1
+    (large-scale task). The gradient at a tensor of zeros is zero.
     """
 
     kind: Literal["Norms"] = "Norms"
@@ -117,7 +123,8 @@ class Norms(_Growing):
 
 
 class ActivationPenalty(Value):
-    """A constant weight times the penalty that a model computes from its activations (the nau-nmu paper's R_z on digit sequences).
+    """A constant weight times the penalty that a model computes from its activations (the nau-nmu paper's R_z
+    on digit sequences).
 
     The model must offer ``forward_with_activation_penalty(x) -> (output, penalty)``.
     """

@@ -19,17 +19,23 @@ class Recipe(Value):
     """How a run is trained.
 
     Args:
-        iterations: number of updates. The models after 0, ``log_interval``, ... and ``iterations`` updates are evaluated.
+        iterations: number of updates. The models after 0, ``log_interval``, ... and ``iterations`` updates
+            are evaluated.
         optimiser: :class:`Adam`, :class:`SGD` or :class:`RMSProp` with its learning rate.
         batch_size: fresh examples per iteration.
-        log_interval: iterations between evaluations; an evaluation at iteration t sees the weights before update t.
+        log_interval: iterations between evaluations; an evaluation at iteration t sees the weights before
+            update t.
         loss: ``"mse"``, ``"pcc"``, ``"mape"`` or ``"mse+pcc"``.
         penalties: terms added to the loss; at most one of each kind.
-        clip_gradient_norm: largest Euclidean norm of a run's whole gradient (data loss and penalties); ``None`` for no clipping.
-        selection: which evaluated model is reported: ``"best-validation"`` (first minimum of the validation error) or ``"last"``.
-        finish: a second stage after the iterations, for models whose loss is the same in every iteration; see :class:`LBFGS`.
-        stream: ``"own"`` (each run draws its own batches), ``"common"`` (all runs of an ensemble see the same uniform numbers) or ``"numpy"`` (each run
-            draws the batches that the papers' code draws for its seed, inputs and targets, in float64 on the host).
+        clip_gradient_norm: largest Euclidean norm of a run's whole gradient (data loss and penalties);
+            ``None`` for no clipping.
+        selection: which evaluated model is reported: ``"best-validation"`` (first minimum of the validation
+            error) or ``"last"``.
+        finish: a second stage after the iterations, for models whose loss is the same in every iteration; see
+            :class:`LBFGS`.
+        stream: ``"own"`` (each run draws its own batches), ``"common"`` (all runs of an ensemble see the same
+            uniform numbers) or ``"numpy"`` (each run draws the batches that the papers' code draws for its
+            seed, inputs and targets, in float64 on the host).
 
     Raises:
         ValueError: one sentence naming the wrong field and what is allowed.

@@ -58,12 +58,16 @@ class Run(Value):
 
     @property
     def configuration(self) -> str:
-        """The canonical form of everything but the seed and the labels: equal for the seeds of one experiment arm."""
+        """The canonical form of everything but the seed and the labels: equal for the seeds of one experiment
+        arm.
+        """
         return self.model_copy(update={"seed": 0, "labels": {}}).canonical()
 
     @property
     def full_configuration(self) -> dict[str, Any]:
-        """The configuration with all defaults written out, without seed and labels: what is stored with the rows."""
+        """The configuration with all defaults written out, without seed and labels: what is stored with the
+        rows.
+        """
         return self.model_dump(mode="json", exclude={"seed", "labels"})
 
     @property

@@ -18,10 +18,11 @@ IMAGES_AT_ONCE = 2_000
 
 
 class SequenceEnsemble(Ensemble):
-    """An :class:`~nalm.training.Ensemble` whose evaluation reads each image once, however many sequences it is in.
+    """An :class:`~nalm.training.Ensemble` whose evaluation reads each image once, however many sequences it
+    is in.
 
-    The test images are cut into sequences of every length that is tested, up to twenty times; what the cell makes of their numbers costs next to
-    nothing.
+    The test images are cut into sequences of every length that is tested, up to twenty times; what the cell
+    makes of their numbers costs next to nothing.
 
     Args:
         runs: runs of one structure, whose model is a :class:`~nalm.models.DigitSequence`.

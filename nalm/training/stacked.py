@@ -57,7 +57,9 @@ class StackedModel:
         )
 
     def over_runs(self, function: Callable, in_dims: tuple) -> Callable:
-        """``function`` of one run, mapped over the first dimension of the arguments whose entry of ``in_dims`` is 0, as ``vmap`` takes them."""
+        """``function`` of one run, mapped over the first dimension of the arguments whose entry of
+        ``in_dims`` is 0, as ``vmap`` takes them.
+        """
         if not self.one_by_one:
             return vmap(function, in_dims)
 

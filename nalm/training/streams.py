@@ -1,10 +1,11 @@
 r"""Streams of random numbers that belong to a run, not to a process.
 
-A training batch is a pure function of *(seed, iteration)*: the counter-based generator Philox4x32-7 of Salmon, Moraes, Dror and Shaw,
-*Parallel random numbers: as easy as 1, 2, 3* (SC 2011), written in torch operations. Seven rounds are the fewest that pass all of TestU01's BigCrush
-(their Table 2); wide inputs make the rounds the largest part of a training step. Hence a run sees the same batches whichever runs train
-beside it, after any interruption, on any number of threads and on any device; there is no generator state to store; and ``torch.compile``
-fuses the drawing into the training step.
+A training batch is a pure function of *(seed, iteration)*: the counter-based generator Philox4x32-7 of
+Salmon, Moraes, Dror and Shaw, *Parallel random numbers: as easy as 1, 2, 3* (SC 2011), written in torch
+operations. Seven rounds are the fewest that pass all of TestU01's BigCrush (their Table 2); wide inputs make
+the rounds the largest part of a training step. Hence a run sees the same batches whichever runs train beside
+it, after any interruption, on any number of threads and on any device; there is no generator state to store;
+and ``torch.compile`` fuses the drawing into the training step.
 """
 
 from __future__ import annotations
@@ -67,8 +68,9 @@ def uniforms(seeds: Tensor, iteration: Tensor, rows: int, batch_size: int) -> Te
         batch_size: examples per batch.
 
     Returns:
-        (runs, rows, batch_size) float32, uniform on the 2**23 midpoints of (0, 1): never 0 and never 1, so that a division by an input from
-        U[0, u) stays finite. A run's numbers depend on its own seed and on the iteration only.
+        (runs, rows, batch_size) float32, uniform on the 2**23 midpoints of (0, 1): never 0 and never 1, so
+        that a division by an input from U[0, u) stays finite. A run's numbers depend on its own seed and on
+        the iteration only.
 
     >>> u = uniforms(torch.tensor([3, 4]), torch.tensor(100), rows=2, batch_size=8)
     >>> u.shape, bool((u[1:] == uniforms(torch.tensor([4]), torch.tensor(100), 2, 8)).all())
@@ -81,7 +83,6 @@ def uniforms(seeds: Tensor, iteration: Tensor, rows: int, batch_size: int) -> Te
     words = philox(
         (index, zero + (iteration & _MASK), zero + (iteration >> 32), zero), (seeds.unsqueeze(1), purpose)
     )
-    parts = [
-        ((word.expand(runs, -1) >> 9).to(torch.float32) + 0.5) * 2.0**-23 for word in words
-    ]  # before they are joined: half the memory to write
+    # before they are joined: half the memory to write
+    parts = [((word.expand(runs, -1) >> 9).to(torch.float32) + 0.5) * 2.0**-23 for word in words]
     return torch.stack(parts, 1).reshape(runs, -1)[:, :numbers].reshape(runs, rows, batch_size)

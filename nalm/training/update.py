@@ -22,9 +22,11 @@ State = dict[str, tuple[Tensor, ...]]
 
 
 class Update:
-    """Draws a batch for each run, takes the gradient of loss and penalties, and updates and constrains the parameters.
+    """Draws a batch for each run, takes the gradient of loss and penalties, and updates and constrains the
+    parameters.
 
-    What differs between the runs (seeds, ranges, learning rates, penalty numbers) is a tensor whose first dimension is the run.
+    What differs between the runs (seeds, ranges, learning rates, penalty numbers) is a tensor whose first
+    dimension is the run.
 
     Args:
         model: the stacked model.
@@ -57,7 +59,9 @@ class Update:
         return self.numpy is not None or self._host_draw(0) is not None
 
     def draws(self, first: int, last: int) -> Iterator[Tensor | None]:
-        """What is drawn on the host for updates ``first`` to ``last - 1``, stacked over runs; ``None`` where it is nothing."""
+        """What is drawn on the host for updates ``first`` to ``last - 1``, stacked over runs; ``None`` where
+        it is nothing.
+        """
         return (
             map(self._host_draw, range(first, last))
             if self.numpy is None
@@ -65,9 +69,8 @@ class Update:
         )
 
     def _host_draw(self, iteration: int) -> Tensor | None:
-        seeds = [
-            run.seed if self.own_stream else COMMON_SEED for run in self.runs
-        ]  # on the common stream all draws are the same
+        # on the common stream all draws are the same
+        seeds = [run.seed if self.own_stream else COMMON_SEED for run in self.runs]
         draws = [self.task.host_draw(seed, iteration, self.recipe.batch_size) for seed in seeds]
         return None if draws[0] is None else torch.stack(draws).to(self.seeds.device)
 
@@ -126,14 +129,15 @@ class Update:
             )
             new_state[name] = tuple(slots)
         new = {name: p.clone() for name, p in new.items()}
-        self.model.apply(
-            project_, new, training=True
-        )  # constraints act entry by entry, so they take the stacked parameters
+        # constraints act entry by entry, so they take the stacked parameters
+        self.model.apply(project_, new, training=True)
         return new, new_state
 
 
 def _stacked(constants: list[Tensors], device: torch.device) -> tuple[Tensors, dict[str, int | None]]:
-    """Constants stacked over runs, and the dimension to map over: none where all runs have the same, so that what depends on it is shared."""
+    """Constants stacked over runs, and the dimension to map over: none where all runs have the same, so that
+    what depends on it is shared.
+    """
     stacked = {name: torch.stack([c[name] for c in constants]).to(device) for name in constants[0]}
     equal = {name: bool((values == values[0]).all()) for name, values in stacked.items()}
     return {name: v[0] if equal[name] else v for name, v in stacked.items()}, {
@@ -142,7 +146,9 @@ def _stacked(constants: list[Tensors], device: torch.device) -> tuple[Tensors, d
 
 
 def _penalties(runs: tuple[Run, ...], device: torch.device) -> tuple[list[type], dict[str, Tensors]]:
-    """The kinds of penalty that any run has, and their numbers per run; a run without a kind gets it with weight 0."""
+    """The kinds of penalty that any run has, and their numbers per run; a run without a kind gets it with
+    weight 0.
+    """
     examples = {p.kind: p for run in runs for p in run.recipe.penalties}
     numbers = {}
     for kind, example in examples.items():

@@ -41,11 +41,13 @@ def weighted_sum(x: Tensor, weight: Tensor) -> Tensor:
     if weight.shape[-2] * weight.shape[-1] <= UNROLLED_SIZE:
         if x.dim() == 1:
             return (x * weight).sum(-1)
-        # Examples last: the fused loop then runs over examples, of which there are many, and not over outputs.
+        # Examples last: the fused loop then runs over examples, of which there are many, and not over
+        # outputs.
         return (x.mT.unsqueeze(-3) * weight.unsqueeze(-1)).sum(-2).mT
     if x.dim() == 1:
         return torch.mv(weight, x)
-    # The weight first: under vmap, where x is shared, the stacked weights fold into one wide product, forward and backward.
+    # The weight first: under vmap, where x is shared, the stacked weights fold into one wide product, forward
+    # and backward.
     return torch.matmul(weight, x.mT).mT
 
 
@@ -126,10 +128,12 @@ def identity_product(x: Tensor, weight: Tensor, exact: bool = True) -> Tensor:
 
 
 def clamped(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
-    r"""As ``torch.clamp``, :math:`\min(\max(x, l), h)`, with a gradient that does not depend on torch's version.
+    r"""As ``torch.clamp``, :math:`\min(\max(x, l), h)`, with a gradient that does not depend on torch's
+    version.
 
-    The gradient is 1 inside the bounds and *at* them, else 0, so that a parameter that :func:`clamp_` has put on
-    a bound can leave it again. That of ``torch.clamp`` is 1 at the bounds up to torch 2.13, and 0 from 2.14 on.
+    The gradient is 1 inside the bounds and *at* them, else 0, so that a parameter that :func:`clamp_` has put
+    on a bound can leave it again. That of ``torch.clamp`` is 1 at the bounds up to torch 2.13, and 0 from
+    2.14 on.
 
     Args:
         x: the tensor. A NaN stays NaN and has gradient 0.

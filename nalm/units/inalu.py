@@ -11,7 +11,8 @@ EXPONENT_CEILING = 20.0
 
 
 def recovered_sign(x: Tensor, weight: Tensor) -> Tensor:
-    r"""The sign :math:`s_o = \prod_i (\operatorname{sign}(x_i)\, w_{oi} + 1 - w_{oi})` of a product of powers.
+    r"""The sign :math:`s_o = \prod_i (\operatorname{sign}(x_i)\, w_{oi} + 1 - w_{oi})` of a product of
+    powers.
 
     A factor is 1 where x > 0, :math:`1 - 2w` where x < 0 and :math:`1 - w` where x = 0. With many inputs the
     logarithms of the magnitudes are therefore summed by matrix products, and the negative factors counted: an
@@ -32,9 +33,8 @@ def recovered_sign(x: Tensor, weight: Tensor) -> Tensor:
         return identity_product(torch.sign(x), weight)
     negative, zero = (x < 0).to(x.dtype), (x == 0).to(x.dtype)
     at_negative, at_zero = 1 - 2 * weight, 1 - weight
-    smallest = torch.finfo(
-        x.dtype
-    ).tiny  # a factor of 0: its logarithm would make NaN of inputs of another sign
+    # a factor of 0: its logarithm would make NaN of inputs of another sign
+    smallest = torch.finfo(x.dtype).tiny
     logarithms = weighted_sum(negative, torch.log(clamped(torch.abs(at_negative), low=smallest)))
     logarithms = logarithms + weighted_sum(zero, torch.log(clamped(at_zero, low=smallest)))
     flips = weighted_sum(negative, (at_negative < 0).to(x.dtype))

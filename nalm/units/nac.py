@@ -277,7 +277,9 @@ class NALU(Unit):
         )
 
     def _examples_are_more(self) -> bool:
-        """Whether it pays to compute with examples last: with few outputs of many inputs. Of one output, or few inputs, they are last already."""
+        """Whether it pays to compute with examples last: with few outputs of many inputs. Of one output, or
+        few inputs, they are last already.
+        """
         return 1 < self.out_features < 16 and self.in_features * self.out_features > UNROLLED_SIZE
 
     def _elementwise(self, function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
@@ -293,8 +295,8 @@ def _powers(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 def _examples_last(function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
     """An elementwise function of tensors ``(..., out)``, computed as ``(out, ...)``.
 
-    A compiler that takes the last dimension for its vectors does little with one of two outputs. Compiled for a hundred runs of 100 inputs and two
-    outputs, an update of the NALU takes half the time.
+    A compiler that takes the last dimension for its vectors does little with one of two outputs. Compiled for
+    a hundred runs of 100 inputs and two outputs, an update of the NALU takes half the time.
     """
     if tensors[0].dim() == 1:
         return function(*tensors)

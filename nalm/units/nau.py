@@ -118,9 +118,9 @@ class NMU(Unit):
             gradient from the loss outside (Heim et al., 2020, and the "no W-clamp" arm of Madsen & Johansen).
         init: initial distribution: ``"nmu"``, U[0.25, 0.75], or ``"uniform"``, U[0, 1) (Heim et al.).
         init_scale: factor on the initial weight.
-        rounding: how a factor :math:`W x + 1 - W` is rounded. ``"exact"``: as :math:`W x + (1 - W)`, which is x
-            where W is 1; ``"sequential"``: from left to right, as the authors' code does, which loses the digits
-            of x below the rounding of 1.
+        rounding: how a factor :math:`W x + 1 - W` is rounded. ``"exact"``: as :math:`W x + (1 - W)`, which is
+            x where W is 1; ``"sequential"``: from left to right, as the authors' code does, which loses the
+            digits of x below the rounding of 1.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``

@@ -53,9 +53,10 @@ class NRU(Unit):
         rounding: how a factor :math:`v A + 1 - A` is rounded. ``"exact"``: as :math:`v A + (1 - A)`, which
             is v where A is 1, as in the authors' code; ``"sequential"``: from left to right, which loses the
             digits of v below the rounding of 1. They differ for values near zero.
-        power: how :math:`|x|^W` is computed in training. ``"exp-log"``: as :math:`\exp(W \log |x|)`, more than
-            twice as fast, with finite gradients at 0, which counts as the smallest normal number; ``"pow"``: by
-            :func:`torch.pow`, as in evaluation and in the authors' code, which loses fewer digits of large powers.
+        power: how :math:`|x|^W` is computed in training. ``"exp-log"``: as :math:`\exp(W \log |x|)`, more
+            than twice as fast, with finite gradients at 0, which counts as the smallest normal number;
+            ``"pow"``: by :func:`torch.pow`, as in evaluation and in the authors' code, which loses fewer
+            digits of large powers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -149,8 +150,8 @@ class NMRU(Unit):
             one by 1 and the other by 10.
         eps: in training the reciprocal is :math:`1 / (x + \epsilon)`, with the signed x as in the authors'
             code; None for the machine epsilon of the input's dtype. In evaluation it is exact.
-        rounding: how a factor is rounded, ``"exact"`` or ``"sequential"``, as in :class:`NRU`; the authors' code
-            rounds from left to right.
+        rounding: how a factor is rounded, ``"exact"`` or ``"sequential"``, as in :class:`NRU`; the authors'
+            code rounds from left to right.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``

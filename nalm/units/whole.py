@@ -1,4 +1,6 @@
-"""What a whole model says of its units: functions of any module that contains units, a reader's own network included."""
+"""What a whole model says of its units: functions of any module that contains units, a reader's own network
+included.
+"""
 
 from __future__ import annotations
 

@@ -84,42 +84,31 @@ def test_docstrings_comments_and_layout_are_no_code(tmp_path, edit):
             "def in_features(self) -> int:\n        return 0 + ",
             OLDER,
         ),
-        (
-            "nalm.tasks.arithmetic",
-            "VALIDATION_SEED = ",
-            "VALIDATION_SEED = 1 + ",
-            OLDER,
-        ),  # a constant of what the task imports
+        # a constant of what the task imports
+        ("nalm.tasks.arithmetic", "VALIDATION_SEED = ", "VALIDATION_SEED = 1 + ", OLDER),
         (
             "nalm.units.functional",
             "def product(factors: Tensor",
             "def product(factors: Tensor, other: int = 1",
             OLDER,
         ),
-        (
-            "nalm.units.functional",
-            "return torch.tanh(weight_tanh)",
-            "return -torch.tanh(weight_tanh)",
-            FRESH,
-        ),  # of another unit
-        (
-            "nalm.units.nau",
-            "distance_to_binary(self.weight)",
-            "-distance_to_binary(self.weight)",
-            FRESH,
-        ),  # these runs have no penalty
+        # of another unit
+        ("nalm.units.functional", "return torch.tanh(weight_tanh)", "return -torch.tanh(weight_tanh)", FRESH),
+        # these runs have no penalty
+        ("nalm.units.nau", "distance_to_binary(self.weight)", "-distance_to_binary(self.weight)", FRESH),
         ("nalm.records.row", "errors < np", "errors <= np", OLDER),  # first_solved
         ("nalm.tasks.operations", "operator.mul", "operator.add", OLDER),
         ("nalm.tasks.operations", "a**0.5", "a**0.25", FRESH),  # another entry of the same dict
         ("nalm.training.losses", "target).square()", "target).abs()", OLDER),
         ("nalm.training.losses", "((target - output) / target)", "((target - output) / output)", FRESH),
         ("nalm.training.optimisers", "t = (step + 1)", "t = (step + 2)", OLDER),
+        # RMSProp
         (
             "nalm.training.optimisers",
             "(square.sqrt() + self.eps), square",
             "(square.sqrt() - self.eps), square",
             FRESH,
-        ),  # RMSProp
+        ),
         ("nalm.tasks.simple_arithmetic", "return ", "return 0 or ", FRESH),
         ("nalm.units.npu", "return ", "return 0 or ", FRESH),
         ("nalm.models.digit_sequence", "return ", "return 0 or ", FRESH),
@@ -208,7 +197,8 @@ def test_all_code_that_is_executed_is_known(name):
         row_of(rebuilt, 0, trainer([rebuilt]).train(), "demo/traced", "")
     finally:
         sys.setprofile(None)
-    # What makes dataclasses has no place in a file, and a function without a name is part of what it stands in.
+    # What makes dataclasses has no place in a file, and a function without a name is part of what it stands
+    # in.
     ours = {
         (module, place)
         for module, place in executed
@@ -322,14 +312,10 @@ WITH_NMU = {"NMU", "GatedNAUNMU", "subset", "ten parameters", "simple arithmetic
             },
             WITH_NMU,
         ),
-        (
-            {"nalm.units.nau": ("    identity_product,\n", "    product as identity_product,\n")},
-            WITH_NMU,
-        ),  # an import is redirected
-        (
-            {"nalm.units.functional": ("UNROLLED_FACTORS = 16", "UNROLLED_FACTORS = 8")},
-            WITH_NMU,
-        ),  # a constant of a module
+        # an import is redirected
+        ({"nalm.units.nau": ("    identity_product,\n", "    product as identity_product,\n")}, WITH_NMU),
+        # a constant of a module
+        ({"nalm.units.functional": ("UNROLLED_FACTORS = 16", "UNROLLED_FACTORS = 8")}, WITH_NMU),
         ({"nalm.training.streams": ("_ROUNDS = 7", "_ROUNDS = 8")}, set(RUNS_IN_SHORT)),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, dict) else "",

@@ -58,7 +58,9 @@ def short_is_long(monkeypatch):
 
 
 def test_own_workers_are_told(tmp_path, monkeypatch, short_is_long):
-    """Long trainings of two structures go to own workers, if there are two cores: processes, in whose place a thread stands here."""
+    """Long trainings of two structures go to own workers, if there are two cores: processes, in whose place a
+    thread stands here.
+    """
 
     @contextmanager
     def threads(number):

@@ -146,9 +146,8 @@ def test_a_chapter_is_rerun_on_the_workers(dask, tmp_path):
             progress_bar=False,
         )
         batches = Store(tmp_path / "store", "npu/simple-arithmetic").sidecar()["batches"]
-        assert len(batches) >= 1 and trained() >= before + 2 * len(
-            batches
-        )  # each is at least begun and ended
+        # each is at least begun and ended
+        assert len(batches) >= 1 and trained() >= before + 2 * len(batches)
 
 
 def test_nobody_trains_what_nobody_waits_for(dask, tmp_path):

@@ -84,10 +84,8 @@ def code(root, *edits, rename=None):
         ([("a.parts", "_helper", "_named_otherwise")], ""),
         ([("a.units", "LIMIT = 3", "LIMIT = 1 + 2")], "Unit"),
         ([("a.units", "math.inf", "0")], ""),  # of a method that nobody calls
-        (
-            [("a.units", "import math", "import cmath as math")],
-            "Unit",
-        ),  # a foreign name that means something else
+        # a foreign name that means something else
+        ([("a.units", "import math", "import cmath as math")], "Unit"),
         ([("a.units", "from a.parts import scale", "from a.parts import _helper as scale")], "Unit"),
         ([("a.units", "x + 1", "x - 1")], "Other"),
         ([("a.parts", "FACTOR = 2", "FACTOR = 3")], "Unit"),
@@ -104,14 +102,10 @@ def code(root, *edits, rename=None):
         ([("a.forms", "x / 2", "x / 4")], "Unit"),
         ([("a.forms", "last}", "last, 'half of it': None}")], ""),
         ([("a.forms", "third as last", "fourth as last")], ""),
-        (
-            [("a.forms", "KINDS = ", "print()\nKINDS = ")],
-            "Unit",
-        ),  # something is done when the module is loaded
-        (
-            [("a.units", "return _helper(x)", "_helper = len\n        return _helper(x)")],
-            "Other",
-        ),  # a local name of the same name
+        # something is done when the module is loaded
+        ([("a.forms", "KINDS = ", "print()\nKINDS = ")], "Unit"),
+        # a local name of the same name
+        ([("a.units", "return _helper(x)", "_helper = len\n        return _helper(x)")], "Other"),
     ],
 )
 def test_what_is_changed(edits, changed):

@@ -19,9 +19,8 @@ from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Ensemble, Recipe, Run
 
 EXPERIMENT = "demo/executors"
-PROCESSES = multiprocessing.get_context(
-    "forkserver"
-)  # whose processes need not import torch each by themselves
+# whose processes need not import torch each by themselves
+PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["nalm.records"])
 
 

@@ -1,4 +1,6 @@
-"""A full disk, a folder that is read only, two sweeps at once: no row is lost or doubled, and one sentence says what is the matter."""
+"""A full disk, a folder that is read only, two sweeps at once: no row is lost or doubled, and one sentence
+says what is the matter.
+"""
 
 import multiprocessing
 import os
@@ -18,9 +20,8 @@ from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Checkpoint, Ensemble, Recipe, Run
 
 EXPERIMENT = "demo/failures"
-PROCESSES = multiprocessing.get_context(
-    "forkserver"
-)  # whose processes need not import torch each by themselves
+# whose processes need not import torch each by themselves
+PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["nalm.records"])
 FULL = Path("/dev/full")  # every write to it fails because there is no space left
 
@@ -90,9 +91,8 @@ def folder():
 def test_a_read_only_folder_is_noticed_before_training_and_still_read(
     folder, tmp_path, trained, recorded, monkeypatch
 ):
-    monkeypatch.setattr(
-        memoised, "PUBLISHED", folder / "published"
-    )  # root's checkout may lie where others cannot look
+    # root's checkout may lie where others cannot look
+    monkeypatch.setattr(memoised, "PUBLISHED", folder / "published")
     ask(tmp_path, runs(1))  # as may its packages: what is imported late is imported now
     known = ask(folder, runs(1)) if recorded else None
     before, already = contents(folder), len(trained)

@@ -16,9 +16,8 @@ from nalm.tasks import SingleModuleTask
 from nalm.training import SGD, Adam, Recipe, Run
 
 EXPERIMENT = "demo/memoised"
-PROCESSES = multiprocessing.get_context(
-    "forkserver"
-)  # whose processes need not import torch each by themselves
+# whose processes need not import torch each by themselves
+PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["nalm.records"])
 
 

@@ -14,9 +14,8 @@ from nalm.records import Store
 from nalm.records import store as stores
 
 EXPERIMENT = "demo/store"
-PROCESSES = multiprocessing.get_context(
-    "forkserver"
-)  # whose processes need not import torch each by themselves
+# whose processes need not import torch each by themselves
+PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["nalm.records"])
 
 

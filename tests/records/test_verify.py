@@ -1,4 +1,6 @@
-"""Verification confirms rows that are right and no others. tests/book/test_verify.py draws from the published ones."""
+"""Verification confirms rows that are right and no others. tests/book/test_verify.py draws from the published
+ones.
+"""
 
 import json
 
@@ -49,7 +51,9 @@ def store(recorded, tmp_path):
 
 
 TRAINED = {}
-"""Keys of a sample's runs -> what was trained of them. What is recorded is changed below, and training knows nothing of that."""
+"""Keys of a sample's runs -> what was trained of them. What is recorded is changed below, and training knows
+nothing of that.
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -265,10 +269,11 @@ def test_the_receipt_holds_what_was_done_and_found(store, tmp_path):
         and receipt["date"]
         and receipt["seconds"] > 0
     )
+    # each with its twins
     assert (
         len(receipt["ensembles"]) == 2
         and sum(ensemble["runs"] for ensemble in receipt["ensembles"]) == 10 * 9
-    )  # each with its twins
+    )
     assert all(
         ensemble["versions"]["torch"] and ensemble["device"] and ensemble["threads"] >= 1
         for ensemble in receipt["ensembles"]

@@ -16,9 +16,8 @@ def test_an_epoch_shows_every_sequence_once():
     assert len(batches[-1]) < 64 == len(batches[0])  # the last batch of an epoch is smaller
     again = torch.cat([PRODUCT.host_draw(3, step, 64) for step in range(len(batches), 2 * len(batches))])
     assert not torch.equal(groups, again)
-    assert {tuple(g) for g in groups.tolist()} == {
-        tuple(g) for g in again.tolist()
-    }  # fixed groups, shuffled order
+    # fixed groups, shuffled order
+    assert {tuple(g) for g in groups.tolist()} == {tuple(g) for g in again.tolist()}
 
 
 def test_targets_are_running_products_of_digits_without_zero():

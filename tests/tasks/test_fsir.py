@@ -1,4 +1,6 @@
-"""The fractional SIR task: its data against another solver, its noise, and the error of the true equations under each solver."""
+"""The fractional SIR task: its data against another solver, its noise, and the error of the true equations
+under each solver.
+"""
 
 import numpy as np
 import pytest

@@ -118,9 +118,8 @@ PACKED = (REPOSITORY / LABELS).read_bytes()
 def test_a_changed_byte_is_noticed_or_changes_nothing(tmp_path, at, change):
     (tmp_path / LABELS).write_bytes(PACKED[:at] + bytes([PACKED[at] ^ change]) + PACKED[at + 1 :])
     try:
-        assert _content(tmp_path, LABELS.removesuffix(".gz")) == gzip.decompress(
-            PACKED
-        )  # as with the time in gzip's header
+        # as with the time in gzip's header
+        assert _content(tmp_path, LABELS.removesuffix(".gz")) == gzip.decompress(PACKED)
     except DamagedMNIST as error:
         assert str(error).startswith(f"{tmp_path / LABELS} is damaged")
 

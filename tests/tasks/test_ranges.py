@@ -51,11 +51,12 @@ def test_truncated_normal_follows_its_distribution_and_stays_inside():
 def test_no_truncated_normal_number_is_zero(range_):
     law = stats.truncnorm(*range_._bounds(), loc=range_.mean, scale=range_.deviation)
     nearest = round(law.cdf(0) * 2**23)
+    # all that the stream has near it
     u = (
         (torch.arange(nearest - 1000, nearest + 1000, dtype=torch.float64) + 0.5)
         .mul(2.0**-23)
         .to(torch.float32)
-    )  # all that the stream has near it
+    )
     x = range_.transform(u, range_.numbers(1))
     assert x.dtype == torch.float32 and x.min() < 0 < x.max()
     assert (x != 0).all() and len(x.unique()) == len(x)

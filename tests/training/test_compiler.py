@@ -16,7 +16,9 @@ from nalm.training.compiler import Compiled, Eager, obstacle
 
 
 def step(parameters, total, factor, draw, fixed):
-    """A function with everything that an update has: several tensors, a scalar, sometimes a draw, something fixed."""
+    """A function with everything that an update has: several tensors, a scalar, sometimes a draw, something
+    fixed.
+    """
     x = factor * fixed["x"] if draw is None else factor * draw
     new = {name: p.sin() + x.sum() for name, p in parameters.items()}
     return new, total + x.square().mean()
@@ -55,9 +57,8 @@ def test_the_instructions_are_those_that_inductor_finds_by_itself():
     from torch._inductor.cpu_vec_isa import pick_vec_isa, supported_vec_isa_list
 
     found = pick_vec_isa()
-    better = supported_vec_isa_list[
-        : supported_vec_isa_list.index(found) + 1
-    ]  # it takes the first; to probe those that follow takes seconds each
+    # it takes the first; to probe those that follow takes seconds each
+    better = supported_vec_isa_list[: supported_vec_isa_list.index(found) + 1]
     code = f"from torch._inductor import cpu_vec_isa as isa; del isa.supported_vec_isa_list[{len(better)}:]; print(isa.pick_vec_isa())"
     alone = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -92,7 +93,9 @@ torch.testing.assert_close(compiled.parameters, eager.parameters, rtol=1e-3, ato
 
 
 def test_partly_filled_vectors_stay_within_their_buffers():
-    """In a process of its own, as what writes elsewhere ends it: with "double free or corruption" on torch 2.12, if nothing is done about it."""
+    """In a process of its own, as what writes elsewhere ends it: with "double free or corruption" on torch
+    2.12, if nothing is done about it.
+    """
     subprocess.run([sys.executable, "-c", OUTER_LOOP], check=True)
 
 
@@ -151,9 +154,8 @@ def test_a_long_training_is_compiled_without_a_word(unprepared):
 def take_away_tiling(monkeypatch):
     from torch._inductor.codegen import cpp
 
-    monkeypatch.setattr(
-        torch, "__version__", type(torch.__version__)("2.12.1")
-    )  # a version that needs what is changed there
+    # a version that needs what is changed there
+    monkeypatch.setattr(torch, "__version__", type(torch.__version__)("2.12.1"))
     monkeypatch.delattr(cpp, "TilingSelect")
 
 

@@ -39,7 +39,9 @@ LOSSES = {"mse": mse, "pcc": pcc, "mape": mape, "mse+pcc": lambda *both: mse(*bo
 
 
 def ordinary_loop(run):
-    """One run, written as anybody would: a module, torch.optim, a loop. Returns the errors and the weights at the log points."""
+    """One run, written as anybody would: a module, torch.optim, a loop. Returns the errors and the weights at
+    the log points.
+    """
     recipe, task = run.recipe, run.task
     torch.manual_seed(run.seed)
     module = run.model.build(task.in_features)
@@ -155,7 +157,9 @@ def with_eager_evaluation(ensemble):
 
 
 def test_one_and_two_threads_agree():
-    """An update draws 409,600 numbers and has 40,960 outputs; torch gives a second thread nothing of tensors below 32,768 numbers."""
+    """An update draws 409,600 numbers and has 40,960 outputs; torch gives a second thread nothing of tensors
+    below 32,768 numbers.
+    """
     task = SingleModuleTask.on("U[1,2)", "div", inputs=10)
     runs = [run(task=task, iterations=10, log_interval=10, batch_size=4096, seed=seed) for seed in range(10)]
 
@@ -163,7 +167,8 @@ def test_one_and_two_threads_agree():
         before = torch.get_num_threads()
         torch.set_num_threads(threads)
         try:
-            # Inductor's cache does not tell code for one thread from code for two, unless their number is part of the configuration.
+            # Inductor's cache does not tell code for one thread from code for two, unless their number is
+            # part of the configuration.
             with inductor.patch({"cpp.threads": threads}):
                 return with_eager_evaluation(Ensemble(runs, compiled=compiled)).train()
         finally:
@@ -210,7 +215,9 @@ def test_a_run_alone_equals_the_run_in_a_compiled_ensemble(compiled):
 
 
 def test_compiled_equals_eager_with_a_hidden_layer():
-    """Six outputs and batches of 100 leave partly filled vectors, which once were stored behind the end of a buffer."""
+    """Six outputs and batches of 100 leave partly filled vectors, which once were stored behind the end of a
+    buffer.
+    """
     model = Stack(
         layers=(
             Layer(unit="RealNPU", out_features=6),
@@ -322,7 +329,9 @@ def test_bad_input_is_refused_with_a_sentence(runs, device, sentence):
 
 
 def test_a_run_that_has_become_nan_stays_so():
-    """So it is the same whether training goes on after it, as here, or stops, as in the papers' code: nothing that follows can be selected or solve."""
+    """So it is the same whether training goes on after it, as here, or stops, as in the papers' code: nothing
+    that follows can be selected or solve.
+    """
     recipe = Recipe(iterations=60, optimiser=SGD(lr=1e30), log_interval=10)
     task = SubsetArithmeticTask(operation="mul", inputs=8, subset_ratio=0.5)
     log = Ensemble([Run(task=task, model=Stack.of("Linear", 2, "Linear", 1), recipe=recipe, seed=0)]).train()

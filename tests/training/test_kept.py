@@ -20,7 +20,9 @@ while [ $# -gt 0 ]; do [ "$1" = -o ] && echo half > "$2" && kill -9 $PPID; shift
 
 @pytest.fixture(scope="module")
 def loaded():
-    """Calls a function in a process that has loaded the compiler, so that those which it forks are as good as fresh ones and start at once."""
+    """Calls a function in a process that has loaded the compiler, so that those which it forks are as good as
+    fresh ones and start at once.
+    """
     with ProcessPoolExecutor(
         1, mp_context=multiprocessing.get_context("spawn"), initializer=kills.load
     ) as process:
@@ -37,10 +39,8 @@ def first(loaded, tmp_path_factory):
 def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(first):
     folder, found = first
     assert found[0] == found[1] and Path(found[0].folder).parent == folder
-    assert (found[0].read, found[0].compiled) == (
-        0,
-        1,
-    )  # neither came late enough to read what the other kept
+    # neither came late enough to read what the other kept
+    assert (found[0].read, found[0].compiled) == (0, 1)
 
 
 def test_a_later_process_reads_what_they_compiled(loaded, first):

@@ -1,4 +1,6 @@
-"""The batches of the papers' code: equal to a plain loop to the last bit, for whichever runs are beside, wherever they were interrupted."""
+"""The batches of the papers' code: equal to a plain loop to the last bit, for whichever runs are beside,
+wherever they were interrupted.
+"""
 
 import numpy as np
 import pytest
@@ -27,7 +29,9 @@ OPERATIONS = {
 
 
 def plain_batches(task, seed, subset, overlap, iterations, batch_size=128):
-    """Written after the protocol: one generator per run; the position of the operands comes first, then the seed of the batches."""
+    """Written after the protocol: one generator per run; the position of the operands comes first, then the
+    seed of the batches.
+    """
     generator, inputs = np.random.RandomState(seed), task.in_features
     if isinstance(task, TenParameterTask):
         ranges = [(0, 4), (0, 2)]

@@ -34,7 +34,9 @@ def test_updates_are_torchs(optimiser):
 
 @pytest.mark.parametrize("optimiser", [Adam(lr=0.1), SGD(lr=0.1), RMSProp(lr=0.1)], ids=lambda o: o.kind)
 def test_small_gradients_are_taken_as_torch_takes_them(optimiser):
-    """Where the root of a square is not much larger than eps, it matters whether eps is added to the root or to the square."""
+    """Where the root of a square is not much larger than eps, it matters whether eps is added to the root or
+    to the square.
+    """
     gradient = torch.tensor([1e-9, -1e-8, 1e-7, 1e-6, -1e-5, 1e-4, 1e-3], dtype=torch.float64)
     reference = torch.zeros_like(gradient).requires_grad_()
     reference.grad = gradient

@@ -53,9 +53,10 @@ def test_the_activation_penalty_is_that_of_the_paper():
     nac.weight.copy_(torch.tensor([[1.0, 0.25]]))
     nau.weight.copy_(torch.tensor([[-1.0, 0.25]]))
     assert float(activation_penalty(nmu, inputs)) == pytest.approx(0.75 * (1 - 3.0) ** 2 / 2)
+    # of logarithms
     assert float(activation_penalty(nac, inputs)) == pytest.approx(
         0.75 * (1 - (np.log(2) + np.log(4)) / 2) ** 2 / 2
-    )  # of logarithms
+    )
     assert float(activation_penalty(nau, inputs)) == pytest.approx(0.75 * 3.0**2 / 2)
     with pytest.raises(ValueError, match="not for NALU"):
         activation_penalty(NALU(2, 1), inputs)

@@ -1,4 +1,6 @@
-"""The gradient at a bound is the one inside, on every version of torch; that of ``torch.clamp`` is 0 there from torch 2.14 on."""
+"""The gradient at a bound is the one inside, on every version of torch; that of ``torch.clamp`` is 0 there
+from torch 2.14 on.
+"""
 
 import math
 from dataclasses import dataclass, field
@@ -20,7 +22,8 @@ X, LOG_X = 3.0, math.log(3.0)
 
 @dataclass(frozen=True)
 class Bounded:
-    """A parameter of a unit with one input, X, and the slope of the output where the parameter is at its lower and its upper bound.
+    """A parameter of a unit with one input, X, and the slope of the output where the parameter is at its
+    lower and its upper bound.
 
     The other parameters are 1, but for ``others``. Of the NMRU, what divides is switched off.
     """
@@ -118,7 +121,9 @@ def test_every_bounded_parameter_has_its_case():
 
 @pytest.mark.parametrize("unit", ["NMU", "NAU"])
 def test_a_weight_leaves_its_bound(unit):
-    """From every corner of its bounds a unit of two inputs learns the product, or the sum, that it can compute."""
+    """From every corner of its bounds a unit of two inputs learns the product, or the sum, that it can
+    compute.
+    """
     target = {"NMU": lambda x: x.prod(-1, keepdim=True), "NAU": lambda x: x.sum(-1, keepdim=True)}[unit]
     for corner in ([[0.0, 0.0]], [[0.0, 1.0]], [[1.0, 0.0]]):
         torch.manual_seed(0)

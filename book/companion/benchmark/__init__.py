@@ -1,6 +1,8 @@
-"""How fast are runs trained on this machine, and how far is that from what it could do? ``make bench`` prints a line per measure.
+"""How fast are runs trained on this machine, and how far is that from what it could do? ``make bench`` prints
+a line per measure.
 
-Rates are in run-iterations per second: runs times updates by wall seconds, the evaluations every 1,000 updates included, compilation not.
+Rates are in run-iterations per second: runs times updates by wall seconds, the evaluations every 1,000
+updates included, compilation not.
 """
 
 from companion.benchmark.floor import Needs, needs

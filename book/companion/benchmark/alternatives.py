@@ -1,4 +1,6 @@
-"""Ways to update that were measured and are not used, each beside what they would replace; without evaluation."""
+"""Ways to update that were measured and are not used, each beside what they would replace; without
+evaluation.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def eager_call_for_each(ensembles: Ensembles) -> Ready:
 
 
 def batch_drawn_beforehand(ensembles: Ensembles) -> Ready:
-    """Compiled updates that draw nothing, as if another core had done it while the update before was computed; all of them get the same batch."""
+    """Compiled updates that draw nothing, as if another core had done it while the update before was
+    computed; all of them get the same batch.
+    """
     return _for_each(ensembles, Compiled, beforehand=True)
 
 
@@ -41,7 +45,9 @@ def eager_batch_drawn_beforehand(ensembles: Ensembles) -> Ready:
 
 
 def call_for_all(ensembles: Ensembles) -> Ready:
-    """The updates of all ensembles in one compiled call, which draws one batch for them; for ensembles with the same tasks and seeds."""
+    """The updates of all ensembles in one compiled call, which draws one batch for them; for ensembles with
+    the same tasks and seeds.
+    """
     return _for_all(ensembles, Compiled)
 
 

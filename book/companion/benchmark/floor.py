@@ -1,7 +1,8 @@
 """The floor: what an update cannot do without, and a function that does this and nothing else.
 
-An update has to draw its batch, to evaluate the transcendental functions of the unit and of its derivative, and to multiply matrices. All else (ranges,
-signs, gates, penalties, the optimiser, constraints, calling a compiled function, evaluation) is left out here: no training is faster than its floor.
+An update has to draw its batch, to evaluate the transcendental functions of the unit and of its derivative,
+and to multiply matrices. All else (ranges, signs, gates, penalties, the optimiser, constraints, calling a
+compiled function, evaluation) is left out here: no training is faster than its floor.
 """
 
 from __future__ import annotations
@@ -95,13 +96,16 @@ def floor(runs: Sequence[Run]) -> Callable[[Tensor], Tensor]:
 
 
 READER = 2 * 576 * 25 * 20 + 3 * (64 * 500 * 50 + 800 * 500 + 500)
-"""Multiply-adds per image of an update of :class:`nalm.models.digit_sequence.DigitCNN`: for the outputs of its layers (places · terms · maps), the gradients for their
-weights and, but for the first layer, for their inputs."""
+"""Multiply-adds per image of an update of :class:`nalm.models.digit_sequence.DigitCNN`: for the outputs of
+its layers (places · terms · maps), the gradients for their weights and, but for the first layer, for their
+inputs.
+"""
 SIDE = 512
 
 
 def reader_floor(images: int) -> Callable[[], Tensor]:
-    """A function that makes as many multiply-adds as an update of the digit reader with so many images, in one large matrix product.
+    """A function that makes as many multiply-adds as an update of the digit reader with so many images, in
+    one large matrix product.
 
     >>> reader_floor(2)().shape
     torch.Size([50, 512])

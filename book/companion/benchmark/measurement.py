@@ -28,7 +28,8 @@ class Measurement:
         compiled: whether ensembles were compiled.
         surroundings: date, commit and versions.
         measures: by name.
-        scaling: a name of :data:`companion.benchmark.SCALING` -> pairs of a number and the microseconds of an update of a run.
+        scaling: a name of :data:`companion.benchmark.SCALING` -> pairs of a number and the microseconds of an
+            update of a run.
     """
 
     processor: str

@@ -45,7 +45,8 @@ class Size:
         runs: at most so many runs per workload.
         share: of the usual number of updates; with 1 a measure takes seconds, compiling not counted.
         processes: what "all cores" are.
-        compiled: ``False`` measures eager ensembles and floors in place of compiled ones, for a machine without a compiler.
+        compiled: ``False`` measures eager ensembles and floors in place of compiled ones, for a machine
+            without a compiler.
 
     Raises:
         ValueError: a number that is not positive.
@@ -200,15 +201,18 @@ MEASURES: dict[str, Callable[[Size], tuple[float, str]]] = {
 }
 """Name -> function of a :class:`Size` that measures a value and names its unit.
 
-``plain-loop-2`` is one run in an ordinary PyTorch loop, ``two-plain-loops-2`` two such loops side by side. ``division-2`` and the like are rates of
-all cores, a process on each, evaluation included and compilation not; ``…-one-core`` and ``…-eager`` those of one process, ``…-four-together`` that
-of one process with four updates in a compiled call, ``…-drawn-beforehand`` that of one process whose batches cost nothing, ``…-compiling`` the seconds
-until a process with an empty cache is ready to train. ``three-models-2`` is the rate of one process that updates Real NPU, NRU and NMRU, 75 runs each,
-one after the other, ``three-models-2-one-call`` that with an update of each in every compiled call. ``floor-…`` is the rate of only what an update
-cannot do without, ``drawing-…`` that of only drawing its batch. ``division-2-cell`` is the time of 225 runs of 50,000 updates from the question to the
-recorded rows, compilation included; ``cnn`` the images of the digit network that go forward and backward, ``floor-cnn`` those of
-only as many multiply-adds in large matrix products; the last the peak memory of a process that
-holds 1,000 runs in one ensemble.
+``plain-loop-2`` is one run in an ordinary PyTorch loop, ``two-plain-loops-2`` two such loops side by side.
+``division-2`` and the like are rates of all cores, a process on each, evaluation included and compilation
+not; ``…-one-core`` and ``…-eager`` those of one process, ``…-four-together`` that of one process with four
+updates in a compiled call, ``…-drawn-beforehand`` that of one process whose batches cost nothing,
+``…-compiling`` the seconds until a process with an empty cache is ready to train. ``three-models-2`` is the
+rate of one process that updates Real NPU, NRU and NMRU, 75 runs each, one after the other,
+``three-models-2-one-call`` that with an update of each in every compiled call. ``floor-…`` is the rate of
+only what an update cannot do without, ``drawing-…`` that of only drawing its batch. ``division-2-cell`` is
+the time of 225 runs of 50,000 updates from the question to the recorded rows, compilation included; ``cnn``
+the images of the digit network that go forward and backward, ``floor-cnn`` those of only as many
+multiply-adds in large matrix products; the last the peak memory of a process that holds 1,000 runs in one
+ensemble.
 """
 
 STARTS: dict[str, Callable[[Size], tuple[float, str, str]]] = {
@@ -217,8 +221,9 @@ STARTS: dict[str, Callable[[Size], tuple[float, str, str]]] = {
 }
 """The same for how a process starts; these are not part of the measurement that the book shows.
 
-Seconds from the first call into an ensemble of 225 runs to the end of its first update, without those of importing modules, which are named beside:
-``cold-start`` where nothing compiled is kept yet, ``warm-start`` in a second process, which finds what the first has kept.
+Seconds from the first call into an ensemble of 225 runs to the end of its first update, without those of
+importing modules, which are named beside: ``cold-start`` where nothing compiled is kept yet, ``warm-start``
+in a second process, which finds what the first has kept.
 """
 
 
@@ -243,12 +248,14 @@ SCALING: dict[str, Callable[[int, int], list[Run]]] = {
     "inputs": lambda number, share: division_runs(number, ENSEMBLE, share),
     "hidden": lambda number, share: subset_runs("common", ENSEMBLE, share, hidden=number),
 }
-"""What the cost of an update grows with: two-input division with more runs, 100 runs of division with more inputs, and 100 runs of 100-input subset
-arithmetic on the common stream with more outputs of the NAU."""
+"""What the cost of an update grows with: two-input division with more runs, 100 runs of division with more
+inputs, and 100 runs of 100-input subset arithmetic on the common stream with more outputs of the NAU.
+"""
 
 
 def scaling(over: str, size: Size = Size()) -> list[tuple[int, float]]:
-    """The cost of an update of a run on one core, in microseconds, against the number of runs, inputs or hidden outputs.
+    """The cost of an update of a run on one core, in microseconds, against the number of runs, inputs or
+    hidden outputs.
 
     Args:
         over: one of :data:`SCALING`.

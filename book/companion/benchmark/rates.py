@@ -1,6 +1,7 @@
 """Ways to train runs, and how fast each is.
 
-A way is a function that gets some ensembles ready, compilation included, and returns a function of no arguments that does what is timed.
+A way is a function that gets some ensembles ready, compilation included, and returns a function of no
+arguments that does what is timed.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ _barrier: Any = None
 
 
 def plain_loops(ensembles: Ensembles) -> Ready:
-    """One run after another in an ordinary PyTorch loop: a module, ``torch.optim.Adam``, fresh batches, evaluations; without penalties."""
+    """One run after another in an ordinary PyTorch loop: a module, ``torch.optim.Adam``, fresh batches,
+    evaluations; without penalties.
+    """
     runs = [run for ensemble in ensembles for run in ensemble]
     [_plain_loop(run, max(1, run.recipe.iterations // 20)) for run in runs]
     return lambda: [_plain_loop(run, run.recipe.iterations) for run in runs]
@@ -113,7 +116,9 @@ def updates_only(ensembles: Ensembles) -> Ready:
 
 
 def floors(ensembles: Ensembles) -> Ready:
-    """What the updates cannot do without, see :mod:`companion.benchmark.floor`; compiled, as the ensembles are."""
+    """What the updates cannot do without, see :mod:`companion.benchmark.floor`; compiled, as the ensembles
+    are.
+    """
     return _repeated(floor.floor, ensembles, Compiled)
 
 
@@ -143,7 +148,9 @@ def eager_drawing(ensembles: Ensembles) -> Ready:
 
 
 def _repeated(kind: Callable, ensembles: Ensembles, wrap: type[Eager]) -> Ready:
-    """Repeats what ``kind`` makes of each ensemble, called as the updates are, with what it computed last as its state."""
+    """Repeats what ``kind`` makes of each ensemble, called as the updates are, with what it computed last as
+    its state.
+    """
     ready = []
     for runs in ensembles:
         compute, iterations = kind(runs), torch.arange(runs[0].recipe.iterations)
@@ -189,7 +196,9 @@ def compiling(way: Callable[[Ensembles], Ready], ensembles: Ensembles) -> float:
 
 
 def side_by_side(function: Callable, arguments: Sequence[tuple], here: bool = True) -> list[Any]:
-    """Results of a function called in a process for each tuple of arguments; a single call may be made ``here``, in this process."""
+    """Results of a function called in a process for each tuple of arguments; a single call may be made
+    ``here``, in this process.
+    """
     if here and len(arguments) == 1:
         return [function(*arguments[0])]
     context = _fresh_processes()
@@ -206,7 +215,9 @@ def side_by_side(function: Callable, arguments: Sequence[tuple], here: bool = Tr
 
 @cache
 def _fresh_processes() -> Any:
-    """Where they come from: forked, where that can be done, from a process that has imported this library and done nothing yet."""
+    """Where they come from: forked, where that can be done, from a process that has imported this library and
+    done nothing yet.
+    """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

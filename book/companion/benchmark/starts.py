@@ -1,4 +1,6 @@
-"""How long a fresh process takes to start training, with an empty folder of compiled code or with what an earlier process has kept there."""
+"""How long a fresh process takes to start training, with an empty folder of compiled code or with what an
+earlier process has kept there.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ class Start:
 
 
 class Importing:
-    """Counts the ``seconds`` that this thread spends on importing modules within the context. An import within another is part of that one.
+    """Counts the ``seconds`` that this thread spends on importing modules within the context. An import
+    within another is part of that one.
 
     >>> with Importing() as importing:
     ...     import wave
@@ -70,7 +73,9 @@ class Importing:
 
 
 def starts(runs: Sequence[Run], compiled: bool, processes: int) -> list[Start]:
-    """The starts of an ensemble in fresh processes, one after another, which share a folder of compiled code that is empty at first."""
+    """The starts of an ensemble in fresh processes, one after another, which share a folder of compiled code
+    that is empty at first.
+    """
     with tempfile.TemporaryDirectory() as folder:
         return [side_by_side(_start, [(runs, compiled, folder)], here=False)[0] for _ in range(processes)]
 

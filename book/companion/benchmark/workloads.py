@@ -22,7 +22,8 @@ MODIFIED_REAL_NPU = Stack(
 
 
 def division_runs(inputs: int = 2, runs: int = 225, iterations: int = 50_000) -> list[Run]:
-    """The modified Real NPU of the division paper, on its nine ranges in turn; batches of 128 examples, own streams.
+    """The modified Real NPU of the division paper, on its nine ranges in turn; batches of 128 examples, own
+    streams.
 
     >>> len({str(run.task.interpolation) for run in division_runs(runs=225)})
     9
@@ -67,9 +68,11 @@ def subset_runs(
 
 
 def digit_runs(runs: int, iterations: int) -> list[Run]:
-    """The digit reader with an NMU, on products of two digits: batches of 64 pairs of images of 28 by 28 pixels.
+    """The digit reader with an NMU, on products of two digits: batches of 64 pairs of images of 28 by 28
+    pixels.
 
-    The digits are scikit-learn's, enlarged, so that no other data are needed; the time of an update does not depend on what is on an image.
+    The digits are scikit-learn's, enlarged, so that no other data are needed; the time of an update does not
+    depend on what is on an image.
     """
     recipe = Recipe(iterations=iterations, optimiser=Adam(lr=1e-3), batch_size=64)
     task = DigitSequenceTask(operation="product", source="sklearn", test_lengths=(1,))

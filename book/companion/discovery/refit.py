@@ -11,7 +11,8 @@ __all__ = ["refit"]
 
 
 def refit(system: PowerSystem, times: np.ndarray, states: np.ndarray) -> Discovery:
-    """The free numbers of a system fitted to data, nothing removed; the error is in units of the variables' variances.
+    """The free numbers of a system fitted to data, nothing removed; the error is in units of the variables'
+    variances.
 
     >>> system = PowerSystem.of({"field.0.weight": [[0.4]], "field.0.gate": [1.0], "field.1.weight": [[-1.8]]})
     >>> times = np.linspace(0.0, 1.0, 6)

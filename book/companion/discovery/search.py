@@ -1,4 +1,6 @@
-"""From a trained network to the equations it hides: refit without imaginary weights, then remove and merge what is not needed."""
+"""From a trained network to the equations it hides: refit without imaginary weights, then remove and merge
+what is not needed.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,13 @@ RIDGE = 1e-3
 """Keeps the numbers of an overparametrised system from wandering off."""
 DIVERGED = 1e3
 COARSE, FINE = 1e-7, 1e-9
-"""Added to the error where systems are compared. While numbers are removed, differences below a share of 3e-4 of a standard deviation do not count;
-in the end the accuracy of the solver is the limit."""
+"""Added to the error where systems are compared. While numbers are removed, differences below a share of 3e-4
+of a standard deviation do not count; in the end the accuracy of the solver is the limit.
+"""
 LARGE = 22
-"""Of systems with more free numbers the first removal that lowers the criterion is taken; of smaller ones all removals and mergers are compared."""
+"""Of systems with more free numbers the first removal that lowers the criterion is taken; of smaller ones all
+removals and mergers are compared.
+"""
 LARGEST_RISE = 0.01
 """The search ends where the error has risen by so much over the best."""
 
@@ -60,12 +65,15 @@ def discover(
 ) -> Discovery:
     """The system with the lowest Bayesian information criterion that a greedy search finds.
 
-    1. Fit all numbers under a penalty on the imaginary ones that grows until they are 0, first to one interval ahead, then to the whole course.
-    2. Take away, one after another, what is missed least: a number (the one with the smallest saliency, as in optimal brain surgery), or a unit, whose
-       coefficients go to another unit. Refit after each. Go on where the error rises: only the exact form may fit with so few numbers.
+    1. Fit all numbers under a penalty on the imaginary ones that grows until they are 0, first to one
+       interval ahead, then to the whole course.
+    2. Take away, one after another, what is missed least: a number (the one with the smallest saliency, as in
+       optimal brain surgery), or a unit, whose coefficients go to another unit. Refit after each. Go on where
+       the error rises: only the exact form may fit with so few numbers.
     3. Of all systems on the way choose by the criterion.
 
-    Every fit is SciPy's ``least_squares`` on all points in time, each variable in units of its standard deviation.
+    Every fit is SciPy's ``least_squares`` on all points in time, each variable in units of its standard
+    deviation.
 
     Args:
         start: where to begin.
@@ -154,7 +162,9 @@ def _smaller(now: _Fit, times: np.ndarray, states: np.ndarray, scale: np.ndarray
 
 
 def _removals(now: _Fit, count: int) -> Iterator[PowerSystem]:
-    """Without one number, those first that are missed least; the others moved to make up for it (Hassibi & Stork, 1992), or left."""
+    """Without one number, those first that are missed least; the others moved to make up for it (Hassibi &
+    Stork, 1992), or left.
+    """
     system, places = now.system, np.argwhere(now.system.free)
     curvature = now.slopes.T @ now.slopes
     inverse = np.linalg.pinv(curvature + 1e-9 * np.trace(curvature) / len(curvature) * np.eye(len(curvature)))
@@ -169,7 +179,9 @@ def _removals(now: _Fit, count: int) -> Iterator[PowerSystem]:
 
 
 def _merged(system: PowerSystem, states: np.ndarray) -> Iterator[PowerSystem]:
-    """Without one unit, its coefficients given to another one, scaled so that both have the same size over the data."""
+    """Without one unit, its coefficients given to another one, scaled so that both have the same size over
+    the data.
+    """
     exponents, _, _ = system.parts()
     first = 2 * system.entries
     sizes = np.exp(np.log(np.maximum(states[1:], 1e-9)) @ exponents.T)

@@ -14,13 +14,16 @@ SMALLEST = np.finfo(np.float64).eps
 """Entries of a state below it count as this, as in the power units."""
 LARGEST = 1e6
 STEPS = {"fine": (4, 20), "rough": (2, 8)}
-"""Runge-Kutta steps between two times, and in the first interval, where the root of a small number has a large slope. Under the fine ones the true
-fractional SIR equations have a mean squared error of 2e-7, under the rough ones of 4e-5."""
+"""Runge-Kutta steps between two times, and in the first interval, where the root of a small number has a
+large slope. Under the fine ones the true fractional SIR equations have a mean squared error of 2e-7, under
+the rough ones of 4e-5.
+"""
 
 
 @dataclass(frozen=True)
 class PowerSystem:
-    r"""What an NPU with open gates and an NAU compute where the state is positive, and which of its numbers are free.
+    r"""What an NPU with open gates and an NAU compute where the state is positive, and which of its numbers
+    are free.
 
     .. math::
 
@@ -43,7 +46,9 @@ class PowerSystem:
 
     @classmethod
     def of(cls, weights: Mapping[str, Any]) -> PowerSystem:
-        """From the weights of a row. Gates are opened: (g x + 1 - g)^w becomes g^w x^w; an input whose gate is nearly shut is left out."""
+        """From the weights of a row. Gates are opened: (g x + 1 - g)^w becomes g^w x^w; an input whose gate
+        is nearly shut is left out.
+        """
         exponents, coefficients = (
             np.array(weights["field.0.weight"], dtype=float),
             np.array(weights["field.1.weight"], dtype=float),
@@ -99,15 +104,18 @@ class PowerSystem:
         restart: bool = False,
         steps: Literal["fine", "rough"] = "fine",
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """The states (times, entries) from ``states[0]`` on, and their derivatives with respect to the free numbers, (times, entries, size).
+        """The states (times, entries) from ``states[0]`` on, and their derivatives with respect to the free
+        numbers, (times, entries, size).
 
-        Classical Runge-Kutta steps, and in parallel the sensitivity equations. ``None`` if a state is no finite number below 1e6.
+        Classical Runge-Kutta steps, and in parallel the sensitivity equations. ``None`` if a state is no
+        finite number below 1e6.
 
         Args:
             times: increasing.
             states: (times, entries) if ``restart``, else only the first is used.
             steps: ``"fine"`` or ``"rough"``.
-            restart: start at each time from the state given there: predictions of one interval ahead, which hardly ever diverge.
+            restart: start at each time from the state given there: predictions of one interval ahead, which
+                hardly ever diverge.
         """
         slope = self._slope()
         state, derivatives = states[0], np.zeros((self.entries, self.size))
@@ -136,9 +144,8 @@ class PowerSystem:
         units, entries = w.shape
         places = np.flatnonzero(self.free)
         with_cosine = v.any()
-        by_number = np.zeros(
-            (entries, units, 3 * entries)
-        )  # derivative of the right-hand side by all numbers
+        # derivative of the right-hand side by all numbers
+        by_number = np.zeros((entries, units, 3 * entries))
         each = np.arange(entries)
 
         def slope(state: np.ndarray, derivatives: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,9 @@
 """Drawing for the book: one visual language for every chapter.
 
-A unit has one colour and one marker wherever it appears; variants of a unit are shades of its colour. What was measured
-here is drawn solid, what a paper printed is drawn as a hollow ring. Figures have a white ground, so that they read the
-same on light and dark pages, are seven inches (700 pixels) wide and are written at twice that resolution.
+A unit has one colour and one marker wherever it appears; variants of a unit are shades of its colour. What
+was measured here is drawn solid, what a paper printed is drawn as a hollow ring. Figures have a white ground,
+so that they read the same on light and dark pages, are seven inches (700 pixels) wide and are written at
+twice that resolution.
 
 No function touches pyplot or global state; each returns a Figure that notebooks show by itself.
 """

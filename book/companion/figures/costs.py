@@ -13,7 +13,8 @@ __all__ = ["bars", "cost_curves"]
 
 
 def bars(values: Mapping[str, float], xlabel: str, limits: Sequence[str] = ()) -> Figure:
-    """Horizontal bars on a logarithmic axis, each with its value; those named in `limits` are hollow: what could be, not what is.
+    """Horizontal bars on a logarithmic axis, each with its value; those named in `limits` are hollow: what
+    could be, not what is.
 
     >>> bars({"measured": 10.0, "possible": 40.0}, "rate", limits=["possible"]).axes[0].get_xlabel()
     'rate'
@@ -50,7 +51,8 @@ def bars(values: Mapping[str, float], xlabel: str, limits: Sequence[str] = ()) -
 
 
 def cost_curves(costs: Mapping[str, Sequence[tuple[float, float]]], ylabel: str) -> Figure:
-    """A panel per name, side by side on one vertical axis: pairs of a number and its cost, both axes logarithmic.
+    """A panel per name, side by side on one vertical axis: pairs of a number and its cost, both axes
+    logarithmic.
 
     >>> [axis.get_xlabel() for axis in cost_curves({"runs": [(1, 40.0), (10, 5.0)]}, "cost").axes]
     ['runs']

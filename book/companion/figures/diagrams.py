@@ -1,6 +1,8 @@
-"""Diagrams of units, drawn from a list of steps that can also be executed: the picture computes what the unit computes.
+"""Diagrams of units, drawn from a list of steps that can also be executed: the picture computes what the unit
+computes.
 
-A step is a box; its arrows say which boxes it takes its numbers from, and which weight matrix they pass on the way.
+A step is a box; its arrows say which boxes it takes its numbers from, and which weight matrix they pass on
+the way.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ HEIGHT = 0.38  # of a box, inches
 
 @dataclass(frozen=True)
 class Arrow:
-    """From which step numbers come, and which parameter of the unit, with which sign, they are multiplied by on the way."""
+    """From which step numbers come, and which parameter of the unit, with which sign, they are multiplied by
+    on the way.
+    """
 
     source: str
     weight: str = ""
@@ -47,7 +51,8 @@ class Arrow:
 class Step:
     """A box: its kind sets the colour, ``at`` and ``width`` are inches from the top left corner.
 
-    ``compute`` takes what the arrows bring; a box that names a ``parameter`` takes that parameter of the unit.
+    ``compute`` takes what the arrows bring; a box that names a ``parameter`` takes that parameter of the
+    unit.
     """
 
     name: str
@@ -147,7 +152,8 @@ def _column(entry: int, values: Tensor) -> Tensor:
 
 
 def execute(steps: Sequence[Step], unit: nn.Module, x: Tensor) -> dict[str, Tensor]:
-    """What every step computes from the input ``x`` with the parameters of ``unit``, in which the last is the output.
+    """What every step computes from the input ``x`` with the parameters of ``unit``, in which the last is the
+    output.
 
     >>> from nalm import NaiveNPU
     >>> unit, x = NaiveNPU(2, 1), torch.tensor([[-3.0, 2.0]])
@@ -227,9 +233,8 @@ def subsets(operands: np.ndarray) -> Figure:
             colours = [
                 colour for colour, part in zip(("#0067A5", "#C04F00"), places, strict=True) if place in part
             ]
-            for half, colour in enumerate(
-                2 * colours if len(colours) == 1 else colours
-            ):  # an input of both subsets is half and half
+            # an input of both subsets is half and half
+            for half, colour in enumerate(2 * colours if len(colours) == 1 else colours):
                 axis.add_patch(Rectangle((place - 0.5, -0.5 * half), 1, 0.5, facecolor=colour, alpha=0.45))
             axis.add_patch(
                 Rectangle((place - 0.5, -0.5), 1, 1, facecolor="none", edgecolor="#4C4C4C", linewidth=0.4)

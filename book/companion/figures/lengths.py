@@ -36,10 +36,11 @@ def over_lengths(
     hue: str = "model",
     panels: Sequence[str] = ("success", "solved_at"),
 ) -> Figure:
-    """A line per model over lengths at equal steps, with its 95 % interval as a band; success rates are moved apart a little.
+    """A line per model over lengths at equal steps, with its 95 % interval as a band; success rates are moved
+    apart a little.
 
-    `summary` comes from companion.measures.summarise; `published` has the same columns as far as values are published, no intervals needed, and is drawn
-    dashed with hollow rings. Either may be left out.
+    `summary` comes from companion.measures.summarise; `published` has the same columns as far as values are
+    published, no intervals needed, and is drawn dashed with hollow rings. Either may be left out.
 
     Raises:
         ValueError: neither of the two, or an unknown panel or column.

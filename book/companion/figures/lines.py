@@ -72,9 +72,11 @@ def courses(
     points: tuple[Sequence[float], np.ndarray] | None = None,
     xlabel: str = "t",
 ) -> Figure:
-    """Solutions of differential equations over time: a panel per entry of the state, a line per solution, the data as points.
+    """Solutions of differential equations over time: a panel per entry of the state, a line per solution, the
+    data as points.
 
-    `lines` maps a name to times and states (times, entries); `names` are those of the entries; `points` are times and states too.
+    `lines` maps a name to times and states (times, entries); `names` are those of the entries; `points` are
+    times and states too.
     """
     with style():
         figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")

@@ -23,8 +23,8 @@ def error_maps(
 ) -> Figure:
     """Heat maps of the absolute error on a logarithmic colour scale: a row per task, a column per model.
 
-    `errors[task][model]` has shape (len(y), len(x)) for the coordinates `grids[task] = (x, y)`; light is accurate.
-    Errors beyond the limits (powers of ten) take the colour of the limit, missing ones are grey.
+    `errors[task][model]` has shape (len(y), len(x)) for the coordinates `grids[task] = (x, y)`; light is
+    accurate. Errors beyond the limits (powers of ten) take the colour of the limit, missing ones are grey.
     """
     if not errors:
         raise ValueError("There are no error maps to draw.")

@@ -42,10 +42,11 @@ def by_range(
     published: pd.DataFrame | None = None,
     xlabel: str | None = None,
 ) -> Figure:
-    """The papers' three-panel figure: success rate, solved at and sparsity error, each with its 95 % interval.
+    """The papers' three-panel figure: success rate, solved at and sparsity error, each with its 95 %
+    interval.
 
-    `summary` comes from companion.measures.summarise; `published` has the same columns as far as values are published
-    (success, solved_at_mean, sparsity_error; no intervals needed) and is drawn as hollow rings.
+    `summary` comes from companion.measures.summarise; `published` has the same columns as far as values are
+    published (success, solved_at_mean, sparsity_error; no intervals needed) and is drawn as hollow rings.
     """
     panels = [panels] if isinstance(panels, str) else list(panels)
     for panel in panels:

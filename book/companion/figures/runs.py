@@ -35,10 +35,11 @@ def distribution(
     published: Mapping[str, float] | None = None,
     xlabel: str | None = None,
 ) -> Figure:
-    """Share of each model's runs whose error is at most x: where a curve meets the threshold is the success rate.
+    """Share of each model's runs whose error is at most x: where a curve meets the threshold is the success
+    rate.
 
-    Runs without a finite error count, but never rise. `published` has a success rate per model, drawn as a hollow ring
-    on the threshold.
+    Runs without a finite error count, but never rise. `published` has a success rate per model, drawn as a
+    hollow ring on the threshold.
     """
     for name in (value, hue):
         require(name, rows.columns, "column of the rows")
@@ -96,11 +97,12 @@ def scatter(
     xlabel: str | None = None,
     ylabel: str | None = None,
 ) -> Figure:
-    """A point per run, both axes logarithmic: a row of panels per value of `row`, side by side the values of `column`.
+    """A point per run, both axes logarithmic: a row of panels per value of `row`, side by side the values of
+    `column`.
 
-    `published` has the same columns, its points are rings. `levels` has a dashed line for each row of panels, all with
-    one meaning, `level_name`; `limits` the ends of its vertical axis: points beyond them, infinite ones as well, are
-    drawn on the frame, missing ones not at all.
+    `published` has the same columns, its points are rings. `levels` has a dashed line for each row of panels,
+    all with one meaning, `level_name`; `limits` the ends of its vertical axis: points beyond them, infinite
+    ones as well, are drawn on the frame, missing ones not at all.
     """
     columns = [x, y, hue, row] + ([column] if column else [])
     for frame in [points] if published is None else [points, published]:
@@ -159,10 +161,11 @@ def scatter(
 def gate_histograms(
     rows: pd.DataFrame, published: pd.DataFrame | None = None, row: str = "operation", column: str = "model"
 ) -> Figure:
-    """How many runs end with which mean gate, in a panel per operation and model: solved runs filled, others hollow.
+    """How many runs end with which mean gate, in a panel per operation and model: solved runs filled, others
+    hollow.
 
-    The 25 bins are 1/24 wide and centred on 0, 1/24, ..., 1. `rows` has the columns gate and success; `published` has gate, success and count,
-    and is drawn as rings.
+    The 25 bins are 1/24 wide and centred on 0, 1/24, ..., 1. `rows` has the columns gate and success;
+    `published` has gate, success and count, and is drawn as rings.
 
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"operation": "mul", "model": "NALU", "gate": [0.0, 1.0], "success": [True, False]})

@@ -1,4 +1,6 @@
-"""What all figures share: colours and markers of units, matplotlib settings, the figure itself, and the parts of legends."""
+"""What all figures share: colours and markers of units, matplotlib settings, the figure itself, and the parts
+of legends.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ __all__ = ["UNIT_STYLES", "WIDTH", "Figure", "axis_name", "legend_columns", "leg
 WIDTH = 7.0  # inches
 PIXELS_PER_INCH = 100  # on the page; pictures hold twice as many
 
-# colours keep a contrast of at least 3 to 1 to white, and units that meet in a figure stay apart for colour-blind eyes
+# colours keep a contrast of at least 3 to 1 to white, and units that meet in a figure stay apart for
+# colour-blind eyes
 UNIT_STYLES: dict[str, tuple[str, str]] = {
     "NAC+": ("#3B8EC2", "v"),
     "NAC+,Rz": ("#1F5F8A", "<"),
@@ -96,7 +99,9 @@ _STYLE = {
 
 
 class Figure(_Figure):
-    """A matplotlib figure that a notebook shows as a PNG of twice its nominal width, independent of any backend."""
+    """A matplotlib figure that a notebook shows as a PNG of twice its nominal width, independent of any
+    backend.
+    """
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         buffer = io.BytesIO()
@@ -117,7 +122,8 @@ def use_style() -> None:
 
 
 def unit_style(name: str) -> tuple[str, str]:
-    """Colour and marker of a unit or of a variant of one; a name that is not listed gets a fixed spare colour.
+    """Colour and marker of a unit or of a variant of one; a name that is not listed gets a fixed spare
+    colour.
 
     >>> unit_style("RealNPU") == unit_style("Real NPU (baseline)")
     True
@@ -133,10 +139,11 @@ def unit_style(name: str) -> tuple[str, str]:
 
 
 def styles_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of names that meet in a figure: as unit_style, and told apart where they would share a style.
+    """Colour and marker of names that meet in a figure: as unit_style, and told apart where they would share
+    a style.
 
-    Variants of a unit get shades of its colour, dark to light, and names that belong to no unit a sequence of colours,
-    both in the order of the names and each with a marker of its own.
+    Variants of a unit get shades of its colour, dark to light, and names that belong to no unit a sequence of
+    colours, both in the order of the names and each with a marker of its own.
 
     >>> styles_of(["NRU", "NMRU"]) == {name: unit_style(name) for name in ("NRU", "NMRU")}
     True
@@ -155,7 +162,9 @@ def styles_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
             styles[group[0]] = unit_style(group[0])
             continue
         places = np.linspace(0, 1, len(group))
-        if shared:  # from the colour mixed with black to the colour itself, or from a dark colour to the colour mixed with white
+        # from the colour mixed with black to the colour itself, or from a dark colour to the colour mixed
+        # with white
+        if shared:
             full = np.array(to_rgb(unit_style(group[0])[0]))
             dark = full @ (0.2126, 0.7152, 0.0722) < 0.19
             colours = [

@@ -1,4 +1,5 @@
-"""Verify published rows from the command line: ``python -m companion.verification.__main__``, or ``make verify``.
+"""Verify published rows from the command line: ``python -m companion.verification.__main__``, or
+``make verify``.
 
 The exit code is 0 if all rows are confirmed, 1 if one is not, and 2 if what was asked for makes no sense.
 """

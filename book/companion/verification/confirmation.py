@@ -1,4 +1,6 @@
-"""Confirmation: rows that are older than their code are as good as new if some of them, trained again, are the same to the last digit."""
+"""Confirmation: rows that are older than their code are as good as new if some of them, trained again, are
+the same to the last digit.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ POPULATION = ["recorded", "current", "way"]
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What became of the rows of one experiment that were recorded with one code, depend on another now and take the same way through it.
+    """What became of the rows of one experiment that were recorded with one code, depend on another now and
+    take the same way through it.
 
     Args:
         experiment: where the rows are.
@@ -68,11 +71,14 @@ def confirm(
     folder: str | Path = PUBLISHED,
     progress: bool = True,
 ) -> list[Confirmation]:
-    """Train some of the rows that are older than their code again, and note in the sidecar where all of them come out the same to the last digit.
+    """Train some of the rows that are older than their code again, and note in the sidecar where all of them
+    come out the same to the last digit.
 
-    The rows that were recorded with one code, depend on the same code now and take the same way through it are one population. Of each, whole ensembles
-    are drawn at random and trained as they were, because some units round differently beside another number of runs. Other processors round differently
-    as well, so this is for the machine that recorded the rows. What a change of code does to some numbers or options only, a sample may miss.
+    The rows that were recorded with one code, depend on the same code now and take the same way through it
+    are one population. Of each, whole ensembles are drawn at random and trained as they were, because some
+    units round differently beside another number of runs. Other processors round differently as well, so this
+    is for the machine that recorded the rows. What a change of code does to some numbers or options only, a
+    sample may miss.
 
     Args:
         experiment: ``"<paper>/<name>"``.
@@ -85,8 +91,8 @@ def confirm(
         One confirmation per population; none if no row of known code is older than it.
 
     Raises:
-        ValueError: fewer than one ensemble, a row whose stored configuration is not that of its run, or files of the library that changed since this
-            process started.
+        ValueError: fewer than one ensemble, a row whose stored configuration is not that of its run, or files
+            of the library that changed since this process started.
     """
     if ensembles < 1:
         raise ValueError(f"The number of ensembles to train again is {ensembles}, but must be at least 1.")
@@ -141,7 +147,9 @@ def _drawn(population: pd.DataFrame, ensembles: int, seed: int) -> list[str]:
 def _retrained(
     samples: list[list[dict[str, Any]]], sidecar: dict[str, Any], experiment: str, progress: bool
 ) -> dict[str, bool]:
-    """Key of each row -> whether its run, trained again beside the others of its ensemble, has the same results."""
+    """Key of each row -> whether its run, trained again beside the others of its ensemble, has the same
+    results.
+    """
     rows, same = {row["key"]: row for sample in samples for row in sample}, {}
     asked = [[rebuilt(row, sidecar) for row in sample] for sample in samples]
     were_compiled = [sidecar["batches"][sample[0]["batch"]].get("compiled") for sample in samples]
@@ -149,10 +157,8 @@ def _retrained(
         tempfile.TemporaryDirectory() as scratch,
         TrainingBar((run for runs in asked for run in runs), progress) as bar,
     ):
-        for compiled in (
-            None,
-            False,
-        ):  # what was not compiled is not compiled now, as that rounds differently
+        # what was not compiled is not compiled now, as that rounds differently
+        for compiled in (None, False):
             part = [
                 runs
                 for runs, were in zip(asked, were_compiled, strict=True)

@@ -1,9 +1,12 @@
-"""Old and new code side by side: a change that is meant to keep every bit is shown to, on every structure that rows have.
+"""Old and new code side by side: a change that is meant to keep every bit is shown to, on every structure
+that rows have.
 
-``make compare-code AGAINST=COMMIT`` lists, for each structure that older rows have, the tensor operations of an update and of an evaluation with the code of
-the commit and with the present one, and all tensors that they start from. Where these differ or are not to be had (differential equations, digits), and for
-one structure of each experiment in any case, it trains a few runs with both and compares all weights and errors bit for bit. Where they are equal, rows that
-were as new as the code of the commit count as confirmed, with this comparison as their receipt.
+``make compare-code AGAINST=COMMIT`` lists, for each structure that older rows have, the tensor operations of
+an update and of an evaluation with the code of the commit and with the present one, and all tensors that they
+start from. Where these differ or are not to be had (differential equations, digits), and for one structure of
+each experiment in any case, it trains a few runs with both and compares all weights and errors bit for bit.
+Where they are equal, rows that were as new as the code of the commit count as confirmed, with this comparison
+as their receipt.
 """
 
 from __future__ import annotations
@@ -37,12 +40,15 @@ __all__ = ["Structure", "compare_code", "library_at"]
 
 DATA = "book/data"
 UPDATES, UPDATES_OF_NODES, UPDATES_OF_DIGITS = 2000, 60, 20
-"""A run's updates in a comparison. Those of a differential equation take a thousand times as long, those of digits five thousand times."""
+"""A run's updates in a comparison. Those of a differential equation take a thousand times as long, those of
+digits five thousand times.
+"""
 
 
 @dataclass(eq=False)
 class Structure:
-    """Runs of one structure, but for how long they are, with the same kinds of penalty, trained in one way: what is compared at once.
+    """Runs of one structure, but for how long they are, with the same kinds of penalty, trained in one way:
+    what is compared at once.
 
     Args:
         run: one of them.
@@ -94,7 +100,8 @@ def updates_of(run: Run) -> int:
 
 
 def library_at(commit: str, folder: Path) -> Path:
-    """Unpack the library as it was at a commit into a folder, with the book's data if there were any: that is where it looks for digits.
+    """Unpack the library as it was at a commit into a folder, with the book's data if there were any: that is
+    where it looks for digits.
 
     Raises:
         ValueError: the library is not used from its repository, or this has no such commit.
@@ -121,7 +128,8 @@ def compare_code(
     compiled: bool = True,
     updates: int | None = None,
 ) -> list[Structure]:
-    """Compare what the code of a commit and the present one make of every structure of older rows, and note in the sidecars which codes are equal.
+    """Compare what the code of a commit and the present one make of every structure of older rows, and note
+    in the sidecars which codes are equal.
 
     Args:
         against: a commit of the repository.
@@ -188,7 +196,8 @@ def _structures(
             run = Run.from_json(json.dumps(sidecar["configurations"][key] | {"seed": 0}))
             codes, number = (code(run, old), code(run)), updates or updates_of(run)
             if codes[0] != codes[1]:
-                # Runs of one structure may have different penalties, which are part of what an update computes.
+                # Runs of one structure may have different penalties, which are part of what an update
+                # computes.
                 kind = (
                     steps.short(run, number).structure(),
                     tuple(sorted(penalty.kind for penalty in run.recipe.penalties)),

@@ -1,9 +1,12 @@
-"""What an ensemble computes, to the last bit: run once with the code of a commit and once with the present one.
+"""What an ensemble computes, to the last bit: run once with the code of a commit and once with the present
+one.
 
-Either some updates are made, or the tensor operations of an update and of an evaluation are listed, as the compiler gets them, with all that they start
-from: where lists and tensors are the same, all updates are, however many.
+Either some updates are made, or the tensor operations of an update and of an evaluation are listed, as the
+compiler gets them, with all that they start from: where lists and tensors are the same, all updates are,
+however many.
 
-``python steps.py ASKED FOUND`` reads a JSON file of what :func:`~companion.verification.sidebyside.compare_code` asks for and writes what it found. It uses the library
+``python steps.py ASKED FOUND`` reads a JSON file of what
+:func:`~companion.verification.sidebyside.compare_code` asks for and writes what it found. It uses the library
 that Python finds, which may be an older one, so it keeps to what all versions have.
 """
 
@@ -62,22 +65,21 @@ def ensemble(run: Run, updates: int) -> list[Run]:
 
 
 def steps(run: Run, updates: int, compiled: bool) -> dict[str, Any]:
-    """Digests of all weights and errors of such an ensemble, and how many weights ended on a bound, -1, 0 or 1."""
+    """Digests of all weights and errors of such an ensemble, and how many weights ended on a bound, -1, 0
+    or 1.
+    """
     trainer = trainer_of(run)
     if isinstance(run.model, DigitSequence):
         trained = trainer(ensemble(run, updates))
-        trained.evaluate.groups = [
-            _beginning(group) for group in trained.evaluate.groups
-        ]  # to read all images takes most of the time
+        # to read all images takes most of the time
+        trained.evaluate.groups = [_beginning(group) for group in trained.evaluate.groups]
     elif isinstance(run.model, NODE):
         trained = trainer(ensemble(run, updates), compiled=compiled)
     else:
-        trained = trainer(
-            ensemble(run, updates), compiled=compiled, together=1
-        )  # several updates in a call are the same, tests/training/test_ensemble.py
-        trained.evaluate._errors = (
-            trained.evaluate._summed_errors
-        )  # the updates matter; to compile evaluations too would take twice as long
+        # several updates in a call are the same, tests/training/test_ensemble.py
+        trained = trainer(ensemble(run, updates), compiled=compiled, together=1)
+        # the updates matter; to compile evaluations too would take twice as long
+        trained.evaluate._errors = trained.evaluate._summed_errors
     log = trained.train()
     values = {
         **log.weights,
@@ -105,9 +107,8 @@ def operations(run: Run, updates: int) -> dict[str, Any]:
     """Digests of the operations of an update and of evaluations, and of the tensors that they start from."""
     trained = trainer_of(run)(ensemble(run, updates), compiled=False)
     update, state = trained.update, (trained.parameters, trained.state)
-    draws = (
-        update.draws(0, DRAWS) if hasattr(update, "draws") else map(update.host_draw, range(DRAWS))
-    )  # the name that it had
+    # the name that it had
+    draws = update.draws(0, DRAWS) if hasattr(update, "draws") else map(update.host_draw, range(DRAWS))
     draws = list(draws)
     fixed = update.constants, update.numbers
     found = {
@@ -127,7 +128,9 @@ def operations(run: Run, updates: int) -> dict[str, Any]:
 
 
 DRAWS, LISTED, SEQUENCES = 2, 256, 4
-"""Draws on the host, examples of an evaluation set whose operations are listed (all examples are compared), and sequences of digits that are evaluated."""
+"""Draws on the host, examples of an evaluation set whose operations are listed (all examples are compared),
+and sequences of digits that are evaluated.
+"""
 
 
 def _listed(function: Callable, *arguments: Any) -> str:

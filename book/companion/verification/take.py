@@ -1,6 +1,8 @@
-"""Take up the rows of another checkout or machine: ``python -m companion.verification.take FOLDER``, or ``make take-rows FROM=FOLDER``.
+"""Take up the rows of another checkout or machine: ``python -m companion.verification.take FOLDER``, or
+``make take-rows FROM=FOLDER``.
 
-Everything is checked before anything is written, and nothing is committed. The exit code is 0 if the rows are here now, 2 if they were refused.
+Everything is checked before anything is written, and nothing is committed. The exit code is 0 if the rows are
+here now, 2 if they were refused.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ class Taken:
 
     Args:
         experiment: its name.
-        new, known, replaced, older: how many rows were added, were here already, took the place of one here that is older than its code, and are
-            older than the present code themselves.
+        new, known, replaced, older: how many rows were added, were here already, took the place of one here
+            that is older than its code, and are older than the present code themselves.
     """
 
     experiment: str
@@ -59,8 +61,9 @@ def take_rows(
         replace_older: a row here that is older than its code gives way to one that is not.
 
     Raises:
-        ValueError: one sentence that names the first row or batch that is damaged, is not the run that its key says, was trained with code that is not
-            known here, or has other results than a row here with its key. Then nothing was written.
+        ValueError: one sentence that names the first row or batch that is damaged, is not the run that its
+            key says, was trained with code that is not known here, or has other results than a row here with
+            its key. Then nothing was written.
 
     >>> import tempfile
     >>> take_rows(tempfile.mkdtemp(), folder=tempfile.mkdtemp())
@@ -134,7 +137,9 @@ def _run(name: str, row: dict[str, Any], sidecar: dict[str, Any]) -> Run:
 def _known_code(
     name: str, batch: str, provenance: dict[str, Any], rows: pd.DataFrame, runs: dict[str, Run]
 ) -> dict[str, Any]:
-    """The provenance with codes as they are made today; those made in another way are worked out from the commit that the rows were trained at."""
+    """The provenance with codes as they are made today; those made in another way are worked out from the
+    commit that the rows were trained at.
+    """
     found = provenance.get("code")
     if all(
         re.fullmatch("[0-9a-f]{16}", one or "")

@@ -17,11 +17,13 @@ Losses = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 class Answers:
     """Losses and gradients, which are computed once for the same parameters.
 
-    SciPy's minimisers keep to themselves where they are. Started anew from the same parameters they ask the same questions in the same order, so it is
-    enough to remember the answers: all that were given before come at once, and the next ones are computed.
+    SciPy's minimisers keep to themselves where they are. Started anew from the same parameters they ask the
+    same questions in the same order, so it is enough to remember the answers: all that were given before come
+    at once, and the next ones are computed.
 
     Args:
-        losses: from the parameters of all runs (runs, parameters) to their losses (runs,) and gradients (runs, parameters).
+        losses: from the parameters of all runs (runs, parameters) to their losses (runs,) and gradients
+            (runs, parameters).
 
     >>> asked = []
     >>> def bowl(x):

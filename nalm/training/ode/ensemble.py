@@ -1,4 +1,6 @@
-"""The ensemble of neural ordinary differential equations: first-order steps, then L-BFGS, for many runs at once."""
+"""The ensemble of neural ordinary differential equations: first-order steps, then L-BFGS, for many runs at
+once.
+"""
 
 from __future__ import annotations
 
@@ -35,20 +37,23 @@ COMPILE_FROM_ITERATIONS = 300
 class NODEEnsemble:
     """Trains runs of one structure together whose models are :class:`nalm.models.NODE`.
 
-    The loss, the same in every iteration, is the mean squared error over all times and entries of the state, plus the recipe's penalties. The gradient
-    is that of the discrete solution: the steps of the solver are differentiated, not the equation. The last weights are kept. After the recipe's
-    iterations its second stage (``finish``) minimises the loss with the penalties as they are at the end.
+    The loss, the same in every iteration, is the mean squared error over all times and entries of the state,
+    plus the recipe's penalties. The gradient is that of the discrete solution: the steps of the solver are
+    differentiated, not the equation. The last weights are kept. After the recipe's iterations its second
+    stage (``finish``) minimises the loss with the penalties as they are at the end.
 
-    Two things are recorded besides the errors: ``negative_updates``, the number of first-order iterations in which an entry of a state was negative,
-    and ``finish_iterations``, those of the second stage.
+    Two things are recorded besides the errors: ``negative_updates``, the number of first-order iterations in
+    which an entry of a state was negative, and ``finish_iterations``, those of the second stage.
 
     Args:
         runs: runs whose ``structure()`` is equal.
         device: ``"cpu"``, ``"cuda"``, ...
-        compiled: compile the steps of the solver; ``None``: if the training is long enough and torch's compiler works here.
+        compiled: compile the steps of the solver; ``None``: if the training is long enough and torch's
+            compiler works here.
 
     Raises:
-        ValueError: no runs, runs of different structure, a loss other than ``"mse"``, clipped gradients, or a device that is not there.
+        ValueError: no runs, runs of different structure, a loss other than ``"mse"``, clipped gradients, or a
+            device that is not there.
         RuntimeError: ``compiled=True`` where torch's compiler does not work.
     """
 
@@ -90,7 +95,8 @@ class NODEEnsemble:
 
         Args:
             progress: is told the number of further iterations now and then.
-            checkpoint: where the training is kept from time to time, and taken up again if it was interrupted.
+            checkpoint: where the training is kept from time to time, and taken up again if it was
+                interrupted.
 
         Returns:
             The log. It is the same whether or not the training was interrupted.
@@ -188,7 +194,9 @@ class NODEEnsemble:
         }
 
     def _restore(self, checkpoint: Checkpoint | None, journal: Journal) -> tuple[int, float]:
-        """The iteration and the seconds to go on from: those of the checkpoint if it is of these runs, else zero."""
+        """The iteration and the seconds to go on from: those of the checkpoint if it is of these runs, else
+        zero.
+        """
         content = checkpoint and checkpoint.read()
         if not content or content["runs"] != [run.canonical() for run in self.runs]:
             return 0, 0.0

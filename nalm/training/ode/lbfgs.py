@@ -1,4 +1,6 @@
-"""L-BFGS for many runs at once: each run has a SciPy minimiser of its own, and all their questions are answered together."""
+"""L-BFGS for many runs at once: each run has a SciPy minimiser of its own, and all their questions are
+answered together.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +20,21 @@ TOO_LARGE = 1e30
 
 
 def minimise_together(losses: Losses, starts: np.ndarray, settings: LBFGS) -> tuple[np.ndarray, np.ndarray]:
-    """Minimise the loss of every run over its own parameters, with SciPy's L-BFGS-B without bounds (strong-Wolfe line search by Moré and Thuente).
+    """Minimise the loss of every run over its own parameters, with SciPy's L-BFGS-B without bounds
+    (strong-Wolfe line search by Moré and Thuente).
 
-    A run whose line search finds no lower point, as happens where the loss has a kink, starts anew from where it is until that brings nothing either.
+    A run whose line search finds no lower point, as happens where the loss has a kink, starts anew from where
+    it is until that brings nothing either.
 
     Args:
-        losses: from the parameters of all runs (runs, parameters) to their losses (runs,) and gradients (runs, parameters).
+        losses: from the parameters of all runs (runs, parameters) to their losses (runs,) and gradients
+            (runs, parameters).
         starts: (runs, parameters) float64; a run that starts where its loss is not finite stays there.
         settings: iterations, memory, tolerance.
 
     Returns:
-        The parameters (runs, parameters) with the lowest loss that was seen, and the iterations (runs,) that were done.
+        The parameters (runs, parameters) with the lowest loss that was seen, and the iterations (runs,) that
+        were done.
 
     >>> def bowls(x):
     ...     return ((x - 3.0) ** 2).sum(1), 2 * (x - 3.0)

@@ -1,4 +1,6 @@
-"""The solution of many differential equations at once, with fixed steps, several of them in one compiled function."""
+"""The solution of many differential equations at once, with fixed steps, several of them in one compiled
+function.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ __all__ = ["Rollout"]
 Derivative = Callable[[Tensor], Tensor]
 
 STEPS_AT_ONCE = {"euler": 10, "rk4": 3}
-"""Steps in one compiled function: to call it costs about as much as the arithmetic of ten derivatives of twenty small models."""
+"""Steps in one compiled function: to call it costs about as much as the arithmetic of ten derivatives of
+twenty small models.
+"""
 
 
 def _euler(f: Derivative, y: Tensor, step: float) -> tuple[Tensor, Tensor]:
