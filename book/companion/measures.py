@@ -322,7 +322,7 @@ def summarise(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
             sparsity_error(group["sparsity_error"][won]),
         )
         table.append(
-            dict(zip(by, names))
+            dict(zip(by, names, strict=True))
             | {
                 "n": rate.n,
                 "solved": int(won.sum()),
@@ -362,7 +362,7 @@ def operands_first(
     require_columns(rows, ["seed", "weights"])
     task = SingleModuleTask.on("U[1,2)", operation="div", inputs=inputs)
     table = np.zeros((len(rows), parts, inputs))
-    for number, (seed, weights) in enumerate(zip(rows["seed"], rows["weights"])):
+    for number, (seed, weights) in enumerate(zip(rows["seed"], rows["weights"], strict=True)):
         values = np.reshape(json.loads(weights)[name], (parts, inputs))
         order = np.argsort(~task.operands(int(seed)).any(0), kind="stable")
         table[number] = values[:, order]

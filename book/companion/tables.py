@@ -36,8 +36,8 @@ class Table:
 
     >>> import pandas as pd
     >>> sentences = pd.DataFrame({"claim": ["a long sentence"]})
-    >>> "nalm-wrap" in Table(sentences, wrap=True)._repr_html_(), "nalm-wrap" in Table(sentences)._repr_html_()
-    (True, False)
+    >>> ["nalm-wrap" in Table(sentences, wrap=wrap)._repr_html_() for wrap in (True, False)]
+    [True, False]
     """
 
     def __init__(self, frame: pd.DataFrame, caption: str = "", digits: int = 3, wrap: bool = False):
@@ -50,8 +50,11 @@ class Table:
 
     def __repr__(self) -> str:
         rows = [[str(column) for column in self.frame.columns], *self._cells()]
-        widths = [max(len(cell) for cell in column) for column in zip(*rows)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+        widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
         return "\n".join(([self.caption] if self.caption else []) + lines)
 
     def _repr_html_(self) -> str:
@@ -60,10 +63,12 @@ class Table:
         caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
         head = "".join(
             f'<th scope="col"{how}>{escape(str(column))}</th>'
-            for column, how in zip(self.frame.columns, align)
+            for column, how in zip(self.frame.columns, align, strict=True)
         )
         body = "\n".join(
-            "<tr>" + "".join(f"<td{how}>{escape(cell)}</td>" for cell, how in zip(row, align)) + "</tr>"
+            "<tr>"
+            + "".join(f"<td{how}>{escape(cell)}</td>" for cell, how in zip(row, align, strict=True))
+            + "</tr>"
             for row in self._cells()
         )
         label = escape(self.caption or "table", quote=True)

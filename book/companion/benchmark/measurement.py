@@ -69,7 +69,10 @@ class Measurement:
     def __str__(self) -> str:
         versions = ", ".join(f"{name} {self.surroundings['versions'][name]}" for name in ("python", "torch"))
         how = "" if self.compiled else "; nothing compiled"
-        return f"{self.cores} core{'s' * (self.cores > 1)} of {self.processor}; {versions}; {self.surroundings['date']}{how}"
+        return (
+            f"{self.cores} core{'s' * (self.cores > 1)} of {self.processor}; {versions}; "
+            f"{self.surroundings['date']}{how}"
+        )
 
 
 def recorded_measurement() -> Measurement:

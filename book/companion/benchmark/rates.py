@@ -186,7 +186,7 @@ def rate(way: Callable[[Ensembles], Ready], shares: Sequence[Ensembles]) -> floa
 
 
 def peak_memory(way: Callable[[Ensembles], Ready], ensembles: Ensembles) -> float:
-    """GiB that a fresh process has held at most, all its libraries included, when it has trained ensembles."""
+    """GiB that a fresh process has held at most, its libraries included, when it has trained ensembles."""
     return side_by_side(_peak, [(way, ensembles)], here=False)[0]
 
 

@@ -14,7 +14,8 @@ def refit(system: PowerSystem, times: np.ndarray, states: np.ndarray) -> Discove
     """The free numbers of a system fitted to data, nothing removed; the error is in units of the variables'
     variances.
 
-    >>> system = PowerSystem.of({"field.0.weight": [[0.4]], "field.0.gate": [1.0], "field.1.weight": [[-1.8]]})
+    >>> weights = {"field.0.weight": [[0.4]], "field.0.gate": [1.0], "field.1.weight": [[-1.8]]}
+    >>> system = PowerSystem.of(weights)
     >>> times = np.linspace(0.0, 1.0, 6)
     >>> found = refit(system, times, ((2 - times) ** 2)[:, None])  # x' = -2 sqrt(x)
     >>> found.system.numbers[found.system.free].round(3).tolist()

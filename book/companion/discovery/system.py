@@ -35,8 +35,9 @@ class PowerSystem:
         numbers: (units, 3 entries): the rows of W, of V and of the transposed A side by side.
         free: of the same shape; a number that is not free is 0.
 
-    >>> system = PowerSystem.of({"field.0.weight": [[0.5]], "field.0.gate": [1.0], "field.1.weight": [[-2.0]]})
-    >>> states, slopes = system.solve(np.array([0.0, 0.5]), np.array([[4.0]]))  # x' = -2 sqrt(x), so x = (2 - t)^2
+    >>> weights = {"field.0.weight": [[0.5]], "field.0.gate": [1.0], "field.1.weight": [[-2.0]]}
+    >>> system = PowerSystem.of(weights)  # x' = -2 sqrt(x), so x = (2 - t)^2
+    >>> states, slopes = system.solve(np.array([0.0, 0.5]), np.array([[4.0]]))
     >>> states.round(6).tolist(), slopes.shape
     ([[4.0], [2.25]], (2, 1, 2))
     """

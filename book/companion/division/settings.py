@@ -19,7 +19,7 @@ from nalm.tasks import (
 )
 from nalm.training import L1, Adam, Discretisation, Recipe
 
-from companion.arms import Arm
+from companion.experiment import Arm
 
 __all__ = ["DISTRIBUTIONS", "MIXED_SIGNS", "REPAIRED", "arms", "task"]
 

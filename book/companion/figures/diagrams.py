@@ -98,21 +98,25 @@ def power_unit(gate: bool) -> list[Step]:
     ]
     if gate:
         steps += [
-            Step("g", "trainable", r"$\hat g$", (middle, 2.05), 0.46, (), lambda g: g.clamp(0, 1), "gate", gated=True),
-            Step("gated r", "function", r"$\hat g\, r + 1 - \hat g$", (left, 2.05), 1.4, (Arrow("r"), Arrow("g")),
-                 lambda r, g: g * r + (1 - g), gated=True),
-            Step("gated k", "function", r"$\hat g\, k$", (right, 2.05), 1.0, (Arrow("k"), Arrow("g")), lambda k, g: g * k, gated=True),
+            Step("g", "trainable", r"$\hat g$", (middle, 2.05), 0.46, (),
+                 lambda g: g.clamp(0, 1), "gate", gated=True),
+            Step("gated r", "function", r"$\hat g\, r + 1 - \hat g$", (left, 2.05), 1.4,
+                 (Arrow("r"), Arrow("g")), lambda r, g: g * r + (1 - g), gated=True),
+            Step("gated k", "function", r"$\hat g\, k$", (right, 2.05), 1.0,
+                 (Arrow("k"), Arrow("g")), lambda k, g: g * k, gated=True),
         ]  # fmt: skip
     return steps + [
         Step("log", "function", r"$\log$", (left, 1.85 + below), 0.8, (Arrow(magnitude),), torch.log),
-        Step("angle", "function", r"$\times\,\pi$", (right, 1.85 + below), 0.8, (Arrow(phase),), lambda k: math.pi * k),
+        Step("angle", "function", r"$\times\,\pi$", (right, 1.85 + below), 0.8, (Arrow(phase),),
+             lambda k: math.pi * k),
         Step("u", "vector", "$u$", (left, 3.45 + below), 0.5,
              (Arrow("log", "weight", "$W_r$"), Arrow("angle", "weight_im", "$-W_i$", -1, 0.3)), torch.add),
         Step("v", "vector", "$v$", (right, 3.45 + below), 0.5,
              (Arrow("log", "weight_im", "$W_i$", 1, 0.3), Arrow("angle", "weight", "$W_r$")), torch.add),
         Step("exp", "function", r"$\exp$", (left, 4.2 + below), 0.8, (Arrow("u"),), torch.exp),
         Step("cos", "function", r"$\cos$", (right, 4.2 + below), 0.8, (Arrow("v"),), torch.cos),
-        Step("product", "function", r"$\odot$", (middle, 4.75 + below), 0.5, (Arrow("exp"), Arrow("cos")), torch.mul),
+        Step("product", "function", r"$\odot$", (middle, 4.75 + below), 0.5,
+             (Arrow("exp"), Arrow("cos")), torch.mul),
         Step("y", "vector", "$y$", (middle, 5.45 + below), 0.5, (Arrow("product"),)),
     ]  # fmt: skip
 
@@ -127,10 +131,13 @@ def product_unit() -> list[Step]:
     for entry, column in enumerate((0.8, 2.3, 3.8)):
         number = entry + 1
         steps += [
-            Step(f"x{number}", "vector", f"$x_{number}$", (column - 0.4, 1.15), 0.5, (Arrow("x"),), partial(_column, entry)),
-            Step(f"W{number}", "trainable", f"$W_{number}$", (column + 0.4, 1.15), 0.5, (), partial(_column, entry), "weight"),
-            Step(f"factor {number}", "function", f"$W_{number} x_{number} + 1 - W_{number}$", (column, 1.95), 1.46,
-                 (Arrow(f"x{number}"), Arrow(f"W{number}")), lambda x, w: w * x + (1 - w)),
+            Step(f"x{number}", "vector", f"$x_{number}$", (column - 0.4, 1.15), 0.5, (Arrow("x"),),
+                 partial(_column, entry)),
+            Step(f"W{number}", "trainable", f"$W_{number}$", (column + 0.4, 1.15), 0.5, (),
+                 partial(_column, entry), "weight"),
+            Step(f"factor {number}", "function", f"$W_{number} x_{number} + 1 - W_{number}$",
+                 (column, 1.95), 1.46, (Arrow(f"x{number}"), Arrow(f"W{number}")),
+                 lambda x, w: w * x + (1 - w)),
         ]  # fmt: skip
     factors = tuple(Arrow(f"factor {number}") for number in (1, 2, 3))
     return steps + [
@@ -196,13 +203,24 @@ def draw(steps: Sequence[Step]) -> Figure:
         for step in steps:
             for arrow in step.arrows:
                 start, end = places[arrow.source], step.at
-                line = FancyArrowPatch(start, end, patchA=boxes[arrow.source], patchB=boxes[step.name], arrowstyle="-|>", shrinkA=1.5,
-                                       shrinkB=1.5, mutation_scale=11, color="#4C4C4C", linewidth=1.1, zorder=1)  # fmt: skip
+                line = FancyArrowPatch(
+                    start,
+                    end,
+                    patchA=boxes[arrow.source],
+                    patchB=boxes[step.name],
+                    arrowstyle="-|>",
+                    shrinkA=1.5,
+                    shrinkB=1.5,
+                    mutation_scale=11,
+                    color="#4C4C4C",
+                    linewidth=1.1,
+                    zorder=1,
+                )
                 axis.add_patch(line)
                 if arrow.weight:
-                    at = tuple(a + arrow.label_at * (b - a) for a, b in zip(start, end))
+                    at = tuple(a + arrow.label_at * (b - a) for a, b in zip(start, end, strict=True))
                     _box(axis, "trainable", arrow.label, at, 0.58)
-        for kind, x in zip(COLOURS, (0.8, 2.3, 3.8)):
+        for kind, x in zip(COLOURS, (0.8, 2.3, 3.8), strict=True):
             _box(axis, kind, kind, (x, height - 0.32), 0.95, 10)
     return figure
 
@@ -217,7 +235,8 @@ def subsets(operands: np.ndarray) -> Figure:
         ValueError: a subset that is empty or has a gap.
 
     >>> from nalm.tasks import SubsetArithmeticTask
-    >>> [text.get_text() for text in subsets(SubsetArithmeticTask(operation="mul").operands(seed=1)).axes[0].texts]
+    >>> operands = SubsetArithmeticTask(operation="mul").operands(seed=1)
+    >>> [text.get_text() for text in subsets(operands).axes[0].texts]
     ['a: 25 inputs', 'b: 25 inputs', '12 shared']
     """
     places = [np.flatnonzero(operand) for operand in operands]
@@ -263,8 +282,16 @@ def _span(axis, label: str, part: np.ndarray, at: float, label_at: float, colour
 def _box(
     axis, kind: str, label: str, at: tuple[float, float], width: float, size: float = 12
 ) -> FancyBboxPatch:
-    box = FancyBboxPatch((at[0] - width / 2, at[1] - HEIGHT / 2), width, HEIGHT, boxstyle=BOXES[kind], facecolor="white",
-                         edgecolor=COLOURS[kind], linewidth=1.8, zorder=2)  # fmt: skip
+    box = FancyBboxPatch(
+        (at[0] - width / 2, at[1] - HEIGHT / 2),
+        width,
+        HEIGHT,
+        boxstyle=BOXES[kind],
+        facecolor="white",
+        edgecolor=COLOURS[kind],
+        linewidth=1.8,
+        zorder=2,
+    )
     axis.add_patch(box)
     axis.text(
         *at,

@@ -59,7 +59,7 @@ def over_lengths(
     with style():
         figure = Figure(figsize=(WIDTH, 0.9 + 2.2 * len(panels)), layout="constrained")
         axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-        for axis, panel in zip(axes, panels):
+        for axis, panel in zip(axes, panels, strict=True):
             column, low, high, label, logarithmic = PANELS[panel]
             for number, model in enumerate(models):
                 colour, marker = styles[model]

@@ -37,7 +37,7 @@ def curves(
     xlabel: str | None = None,
     ylabel: str | None = None,
 ) -> Figure:
-    """Learning curves: a thin line per run, a thick one for the median of each model, on a logarithmic axis."""
+    """Learning curves: a thin line per run, a thick one for each model's median, on a logarithmic axis."""
     for name in (x, y, hue, run):
         require(name, logs.columns, "column of the logs")
     styles = styles_of([str(model) for model in dict.fromkeys(logs[hue])])
@@ -56,8 +56,14 @@ def curves(
         axis.set_yscale("log")
         if threshold is not None:
             axis.axhline(threshold, color="#1A1A1A", linestyle="--", linewidth=1)
-            axis.annotate("threshold", (1, threshold), xycoords=("axes fraction", "data"), ha="right", va="bottom",
-                          fontsize=9)  # fmt: skip
+            axis.annotate(
+                "threshold",
+                (1, threshold),
+                xycoords=("axes fraction", "data"),
+                ha="right",
+                va="bottom",
+                fontsize=9,
+            )
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axis.set(xlabel=xlabel or axis_name(x), ylabel=ylabel or axis_name(y))

@@ -57,8 +57,14 @@ def error_maps(
                     with np.errstate(divide="ignore", invalid="ignore"):
                         logs = np.log10(np.abs(np.asarray(errors[task][model], dtype=float)))
                     logs = np.ma.masked_invalid(np.clip(logs, *limits))
-                    axis.pcolormesh(*map(np.asarray, grids[task]), logs, cmap=colours, norm=norm,
-                                    shading="nearest", rasterized=True)  # fmt: skip
+                    axis.pcolormesh(
+                        *map(np.asarray, grids[task]),
+                        logs,
+                        cmap=colours,
+                        norm=norm,
+                        shading="nearest",
+                        rasterized=True,
+                    )
         scale = ScalarMappable(norm, colours)
         bar = figure.colorbar(
             scale, ax=axes, shrink=0.7, aspect=30, ticks=np.arange(limits[0], limits[1] + 1)

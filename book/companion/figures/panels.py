@@ -61,7 +61,7 @@ def by_range(
     with style():
         figure = Figure(figsize=(WIDTH, 1.1 + 1.95 * len(panels)), layout="constrained")
         axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-        for axis, panel in zip(axes, panels):
+        for axis, panel in zip(axes, panels, strict=True):
             column, low, high, label, logarithmic = PANELS[panel]
             for model in models:
                 colour, marker = styles[str(model)]

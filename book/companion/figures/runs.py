@@ -65,8 +65,14 @@ def distribution(
         )
         if threshold is not None:
             axis.axvline(threshold, color="#1A1A1A", linestyle="--", linewidth=1)
-            axis.annotate("threshold", (threshold, 0), xycoords=("data", "axes fraction"), xytext=(4, 4),
-                          textcoords="offset points", fontsize=9)  # fmt: skip
+            axis.annotate(
+                "threshold",
+                (threshold, 0),
+                xycoords=("data", "axes fraction"),
+                xytext=(4, 4),
+                textcoords="offset points",
+                fontsize=9,
+            )
         handles = [legend_entry(str(model), line=True) for model in models]
         rings = {
             model: rate
@@ -74,8 +80,16 @@ def distribution(
             if model in models and threshold is not None
         }
         for model, rate in rings.items():
-            axis.plot(threshold, rate, "o", markersize=10, markerfacecolor="none", markeredgewidth=1.8,
-                      markeredgecolor=unit_style(str(model))[0], zorder=3)  # fmt: skip
+            axis.plot(
+                threshold,
+                rate,
+                "o",
+                markersize=10,
+                markerfacecolor="none",
+                markeredgewidth=1.8,
+                markeredgecolor=unit_style(str(model))[0],
+                zorder=3,
+            )
         if rings:
             ring = dict(marker="o", markersize=10, markerfacecolor="none", markeredgecolor="#4C4C4C")
             handles.append(Line2D([], [], linestyle="none", label="published success rate", **ring))
@@ -168,7 +182,8 @@ def gate_histograms(
     `published` has gate, success and count, and is drawn as rings.
 
     >>> import pandas as pd
-    >>> rows = pd.DataFrame({"operation": "mul", "model": "NALU", "gate": [0.0, 1.0], "success": [True, False]})
+    >>> rows = pd.DataFrame({"model": "NALU", "gate": [0.0, 1.0], "success": [True, False]})
+    >>> rows["operation"] = "mul"
     >>> [axis.get_title() for axis in gate_histograms(rows).axes]
     ['NALU']
     """
@@ -180,7 +195,7 @@ def gate_histograms(
     with style():
         figure = Figure(figsize=(WIDTH, 0.9 + 1.8 * len(lines)), layout="constrained")
         axes = figure.subplots(len(lines), len(models), sharex=True, sharey=True, squeeze=False)
-        for axis, (line, model) in zip(axes.flat, itertools.product(lines, models)):
+        for axis, (line, model) in zip(axes.flat, itertools.product(lines, models), strict=True):
             colour = unit_style(str(model))[0]
             for success, shift, face in ((True, -width / 4, colour), (False, width / 4, "none")):
                 part = rows[
@@ -205,9 +220,9 @@ def gate_histograms(
                     )
             axis.grid(axis="x", visible=False)
             axis.set(xlim=(-0.09, 1.09), xticks=[0, 0.5, 1])
-        for axis, model in zip(axes[0], models):
+        for axis, model in zip(axes[0], models, strict=True):
             axis.set_title(str(model))
-        for axis, line in zip(axes[:, 0], lines):
+        for axis, line in zip(axes[:, 0], lines, strict=True):
             axis.set_ylabel(f"{line}\nruns")
         for axis in axes[-1]:
             axis.set_xlabel("mean gate")

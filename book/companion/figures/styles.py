@@ -17,8 +17,19 @@ from matplotlib.figure import Figure as _Figure
 from matplotlib.lines import Line2D
 from nalm.units.checks import nearest
 
-__all__ = ["UNIT_STYLES", "WIDTH", "Figure", "axis_name", "legend_columns", "legend_entry", "require", "style", "styles_of", "unit_style",
-           "use_style"]  # fmt: skip
+__all__ = [
+    "UNIT_STYLES",
+    "WIDTH",
+    "Figure",
+    "axis_name",
+    "legend_columns",
+    "legend_entry",
+    "require",
+    "style",
+    "styles_of",
+    "unit_style",
+    "use_style",
+]
 
 WIDTH = 7.0  # inches
 PIXELS_PER_INCH = 100  # on the page; pictures hold twice as many
@@ -175,7 +186,7 @@ def styles_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
             colours = [to_hex(colormaps["viridis"](0.58 * place)) for place in places]
         styles |= {
             name: (colour, _MARKERS[n % len(_MARKERS)])
-            for n, (name, colour) in enumerate(zip(group, colours))
+            for n, (name, colour) in enumerate(zip(group, colours, strict=True))
         }
     return {name: styles[name] for name in dict.fromkeys(names)}
 

@@ -13,7 +13,7 @@ from nalm.tasks import DigitSequenceTask
 from nalm.training import ActivationPenalty, Adam, Discretisation, Recipe, Run
 from nalm.units.checks import choose
 
-from companion.arms import Arm
+from companion.experiment import Arm
 
 __all__ = ["EPOCHS", "ITERATIONS", "LENGTHS", "MODELS", "digit_arms", "digit_runs", "digit_task"]
 

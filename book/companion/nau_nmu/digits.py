@@ -16,7 +16,7 @@ from nalm.records.row import first_below
 from companion.measures import Interval, summarise
 from companion.nau_nmu.digit_runs import ITERATIONS, LENGTHS
 from companion.nau_nmu.drawn import beside_drawn, measured
-from companion.rules import Claim, Comparison, Judge
+from companion.statements import Claim, Comparison, Judge
 from companion.tables import text
 
 if TYPE_CHECKING:

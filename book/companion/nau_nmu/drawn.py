@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from companion import measures, published
 from companion.measures import Interval
-from companion.rules import Comparison, rate, solved
+from companion.statements import Comparison, rate, solved
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ import pandas as pd
 from companion import measures, published
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
-from companion.rules import Claim, Comparison, Judge, rate, rounded, solved
+from companion.statements import Claim, Comparison, Judge, rate, rounded, solved
 from companion.tables import text
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from companion import measures, published
 from companion.measures import Interval
 from companion.nau_nmu import digits, gates, penalty, ranges, subset_arithmetic
 from companion.nau_nmu import hidden_sizes as hidden
-from companion.rules import Claim, Comparison, Judge, exactly, rate, solved
+from companion.statements import Claim, Comparison, Judge, exactly, rate, solved
 from companion.tables import text
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from companion import measures
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.subset_arithmetic import published_cell
-from companion.rules import Claim, Comparison, Judge, solved
+from companion.statements import Claim, Comparison, Judge, solved
 from companion.tables import text
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import beside_drawn, measured
 from companion.nau_nmu.hidden_sizes import figure_3_sizes, with_sizes
-from companion.rules import Claim, Comparison, Judge
+from companion.statements import Claim, Comparison, Judge
 from companion.tables import text
 
 if TYPE_CHECKING:

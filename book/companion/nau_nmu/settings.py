@@ -13,7 +13,7 @@ from nalm.models import GatedStack, Layer, Stack
 from nalm.tasks import Range, SubsetArithmeticTask, Uniform, UniformUnion
 from nalm.training import Adam, Discretisation, Recipe, Run
 
-from companion.arms import Arm
+from companion.experiment import Arm
 from companion.thresholds import nearly_perfect_mse
 
 __all__ = [

@@ -13,7 +13,7 @@ from nalm.tasks import SubsetArithmeticTask
 from companion import measures, published
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
-from companion.rules import Claim, Comparison, Judge, exactly, rate, solved
+from companion.statements import Claim, Comparison, Judge, exactly, rate, solved
 
 if TYPE_CHECKING:
     import pandas as pd

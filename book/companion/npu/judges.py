@@ -16,7 +16,7 @@ from torch.func import functional_call, grad, vmap
 
 from companion import measures, published
 from companion.npu.settings import fsir_arm, large_scale_arm, simple_arm, simple_task
-from companion.rules import Claim, Comparison, Judge, student
+from companion.statements import Claim, Comparison, Judge, student
 from companion.tables import text
 
 if TYPE_CHECKING:

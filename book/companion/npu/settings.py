@@ -12,7 +12,7 @@ from nalm.models import NODE, Layer, Stack
 from nalm.tasks import SimpleArithmeticTask, Uniform
 from nalm.training import L1, LBFGS, Adam, Norms, Recipe, RMSProp
 
-from companion.arms import Arm
+from companion.experiment import Arm
 
 __all__ = [
     "EXACT_FSIR",

@@ -4,50 +4,61 @@ from __future__ import annotations
 
 import html
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from companion import published
-from companion.scoreboard.board import PAPERS, VERDICTS
+import pandas as pd
+
+from companion.scoreboard.board import PAPERS
+from companion.scoreboard.items import ITEMS
+from companion.statements import VERDICTS
 from companion.tables import Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["END", "START", "Board", "missing", "readme_block", "summary"]
 
 START, END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
 
 
-def summary(board: pd.DataFrame) -> Table:
-    """How many items of each paper have which verdict."""
-    import pandas as pd
+KINDS = {
+    "experiment": "experiments",
+    "analytic": "analytic figures",
+    "settings": "settings",
+    "schematic": "schematics",
+}
+"""Kind of an item -> the name of its group."""
 
-    counts = [_counts(title, board[board["paper"] == paper]) for paper, title in PAPERS.items()]
-    return Table(pd.DataFrame([*counts, _counts("all", board)]), caption="Figures and tables by verdict")
+
+def summary(board: pd.DataFrame) -> Table:
+    """How many items of each kind and paper have which verdict: first the experiments, which are what is reproduced."""
+    lines = []
+    for kind, group in KINDS.items():
+        part = board[board["kind"] == kind]
+        lines += [_counts(group, title, part[part["paper"] == paper]) for paper, title in PAPERS.items()]
+        lines.append(_counts(group, "all", part))
+    frame = pd.DataFrame([line for line in lines if line["items"]])
+    return Table(
+        frame[[name for name in frame if name not in VERDICTS or frame[name].any()]],
+        caption="Figures and tables by verdict",
+    )
 
 
 def missing(board: pd.DataFrame) -> Table:
-    """How many runs of the items that are not yet done are recorded, and how long the others would take.
+    """How many runs of the open experiments are recorded, and how long the others would take.
 
     Runs of fewer iterations than the paper's do not count. Hours are those of one core at the rate of what is recorded of the same item, short runs
     included; none where nothing is.
     """
-    import pandas as pd
-
-    needed = published.load("items").set_index(["paper", "item"])[["runs", "iterations"]].fillna(0)
     lines = []
-    for row in board[board["verdict"] == "not yet"].to_dict("records"):
-        runs, iterations = needed.loc[row["paper"], row["item"]]
-        short = row["iterations"] and not row["iterations"].startswith(f"{int(iterations):,} of")
+    needed = {(item.paper, item.name): item for item in ITEMS}
+    for row in board[board["verdict"].isin(["open", "reproduced so far"])].to_dict("records"):
+        item = needed[row["paper"], row["item"]]
+        short = row["iterations"] and not row["iterations"].startswith(f"{item.iterations:,} of")
         recorded = 0 if short else int(row["runs"] or 0)
         hours = float("nan")
         if row["runs"]:
-            hours = round(
-                (runs - recorded) * iterations * int(row["seconds"]) / int(row["run_iterations"]) / 3600
-            )
-        lines.append([f"{PAPERS[row['paper']]}, {row['item']}", recorded, int(runs), int(iterations), hours])
+            rate = int(row["seconds"]) / int(row["run_iterations"])
+            hours = round((item.runs - recorded) * item.iterations * rate / 3600)
+        lines.append([f"{PAPERS[row['paper']]}, {row['item']}", recorded, item.runs, item.iterations, hours])
     columns = ["item", "runs recorded", "of", "iterations each", "hours to go"]
-    return Table(pd.DataFrame(lines, columns=columns), caption="Figures and tables that are not yet done")
+    return Table(pd.DataFrame(lines, columns=columns), caption="Figures and tables that are not trained yet")
 
 
 def _plural(number: int, one: str, several: str) -> str:
@@ -55,27 +66,25 @@ def _plural(number: int, one: str, several: str) -> str:
 
 
 def readme_block(board: pd.DataFrame) -> str:
-    """The summary line and the table of the README, between its two markers."""
-    judged = board[board["verdict"] != "not yet"]
-    count = {verdict: int((board["verdict"] == verdict).sum()) for verdict in VERDICTS}
+    """The state in a few lines for the README, between its two markers."""
+    experiments, others = board[board["kind"] == "experiment"], board[board["kind"] != "experiment"]
+    count = {verdict: int((experiments["verdict"] == verdict).sum()) for verdict in VERDICTS}
+    done = {verdict: int((others["verdict"] == verdict).sum()) for verdict in VERDICTS}
     lines = [
         START,
-        f"**{count['reproduced']} of the {len(board)} figures and tables are reproduced**, "
-        f"{_plural(count['differs, explained'], 'differs', 'differ')} for a known reason, {_plural(count['differs'], 'differs', 'differ')} without one, "
-        f"{_plural(count['not yet'], 'is', 'are')} not yet done.",
+        f"**{count['reproduced'] + count['replayed']} of the {len(experiments)} experiments are reproduced**, "
+        f"{_plural(count['differs, explained'], 'differs', 'differ')} for a known reason, "
+        f"{_plural(count['differs'], 'differs', 'differ')} without one, {_plural(count['open'], 'is', 'are')} open, "
+        f"{_plural(count['reproduced so far'], 'is', 'are')} reproduced so far, "
+        f"{_plural(count['not comparable'], 'is', 'are')} not comparable.",
+        "",
+        f"Beside them {_plural(done['reproduced'], 'analytic figure is', 'analytic figures are')} reproduced, "
+        f"{_plural(done['documented'], 'schematic or table of settings is', 'schematics and tables of settings are')} documented, and "
+        f"{_plural(done['differs, explained'], 'differs', 'differ')} for a known reason. The page "
+        "[Scoreboard](book/scoreboard.ipynb) lists all of them with their numbers.",
+        END,
     ]
-    if len(judged):
-        lines += [
-            "",
-            "| paper | item | measured | published | here | agreeing | verdict |",
-            "|---|---|---|---|---|---|---|",
-        ]
-    for row in judged.to_dict("records"):
-        place = f"[{row['item']}]({row['chapter']})" if row["chapter"] else row["item"]
-        cells = [PAPERS[row["paper"]], place]
-        cells += [row[name] for name in ("metric", "published", "ours", "agreeing", "verdict")]
-        lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join([*lines, END])
+    return "\n".join(lines)
 
 
 class Board:
@@ -119,7 +128,7 @@ _CSS = """
 #nalm-board small{display:block;font-size:.93em;opacity:.85}
 #nalm-board .verdict{white-space:nowrap;font-weight:600}
 #nalm-board .verdict::before{content:"○ "}
-#nalm-board .reproduced::before{content:"● "}
+#nalm-board .reproduced::before,#nalm-board .replayed::before,#nalm-board .documented::before{content:"● "}
 #nalm-board .differs::before{content:"◐ "}
 #nalm-board code{font-size:.9em}
 #nalm-board tr[hidden]{display:none}
@@ -154,12 +163,13 @@ def _html_row(row: dict) -> str:
     if row["chapter"]:
         page = Path(row["chapter"]).relative_to("book").with_suffix(".html").as_posix()
         name = f'<a href="{html.escape(page, quote=True)}">{name}</a>'
-    kind = "differs" if row["verdict"].startswith("differs") else row["verdict"].replace(" ", "-")
+    kind = row["verdict"].replace(",", "").split(" ")[0]
     verdict = f'<span class="verdict {kind}">{said["verdict"]}</span>'
     for more in ("explanation", "differing"):
         verdict += f"<small>{said[more]}</small>" if row[more] else ""
     metric = f"<small>{said['metric']}</small>" if row["metric"] else ""
     agreeing = f"<small>{said['agreeing']} agree</small>" if row["agreeing"] else ""
+    agreeing += f"<small>compared: {said['compared']}</small>" if row["compared"] else ""
     effort = [f"{said[part]} {part}" for part in ("seeds", "iterations") if row[part]] + _cost_in_words(row)
     rerun = f"<small><code>{said['command']}</code></small>" if row["command"] else ""
     cells = [
@@ -187,7 +197,6 @@ def _cost_in_words(row: dict) -> list[str]:
     ]
 
 
-def _counts(title: str, part: pd.DataFrame) -> dict:
-    return {"paper": title, "items": len(part)} | {
-        verdict: int((part["verdict"] == verdict).sum()) for verdict in VERDICTS
-    }
+def _counts(group: str, title: str, part: pd.DataFrame) -> dict:
+    counts = {verdict: int((part["verdict"] == verdict).sum()) for verdict in VERDICTS}
+    return {"kind": group, "paper": title, "items": len(part)} | counts

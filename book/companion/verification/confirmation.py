@@ -59,8 +59,11 @@ class Confirmation:
 
     def __str__(self) -> str:
         verdict = "CONFIRMED" if self.passed else "NOT CONFIRMED"
-        sample = f"{len(self.rows) - len(self.different)} of {len(self.rows)} in {self.ensembles} ensembles are the same to the last digit"
-        text = f"{verdict} {self.experiment}, {self.of} rows recorded with {self.recorded} ({self.way}): {sample}"
+        text = (
+            f"{verdict} {self.experiment}, {self.of} rows recorded with {self.recorded} ({self.way}): "
+            f"{len(self.rows) - len(self.different)} of {len(self.rows)} in {self.ensembles} ensembles "
+            "are the same to the last digit"
+        )
         return "\n".join([text, *(f"     {key} is not" for key in self.different)])
 
 

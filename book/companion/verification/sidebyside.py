@@ -314,7 +314,8 @@ def main(arguments: list[str] | None = None) -> int:
     for structure in found:
         print(structure)
     print(
-        f"{sum(structure.equal for structure in found)} of {len(found)} structures are the same to the last bit."
+        f"{sum(structure.equal for structure in found)} of {len(found)} structures "
+        "are the same to the last bit."
     )
     return int(not all(structure.equal for structure in found))
 

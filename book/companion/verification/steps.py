@@ -163,7 +163,10 @@ def _digest(values: Any) -> str:
 def _bytes(leaf: Any) -> str:
     if not isinstance(leaf, torch.Tensor):
         return repr(leaf)
-    return f"{leaf.dtype} {tuple(leaf.shape)} {hashlib.sha256(leaf.detach().cpu().contiguous().numpy().tobytes()).hexdigest()}"
+    return (
+        f"{leaf.dtype} {tuple(leaf.shape)} "
+        f"{hashlib.sha256(leaf.detach().cpu().contiguous().numpy().tobytes()).hexdigest()}"
+    )
 
 
 def main(asked: str, found: str) -> None:

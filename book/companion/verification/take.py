@@ -46,7 +46,10 @@ class Taken:
     older: int
 
     def __str__(self) -> str:
-        return f"{self.experiment}: {self.new} new rows, {self.known} known, {self.replaced} in place of older ones; {self.older} older than the code"
+        return (
+            f"{self.experiment}: {self.new} new rows, {self.known} known, {self.replaced} in place of older "
+            f"ones; {self.older} older than the code"
+        )
 
 
 def take_rows(
@@ -73,7 +76,7 @@ def take_rows(
         _plan(name, Store(source, name), Store(folder, name), replace_older)
         for name in names or experiments(source)
     ]
-    for taken, target, batches, configurations, instead_of in plans:
+    for _, target, batches, configurations, instead_of in plans:
         for batch, (rows, provenance) in batches.items():
             target.add(rows, configurations, batch, provenance, instead_of & {row["key"] for row in rows})
     return [plan[0] for plan in plans]
@@ -107,7 +110,8 @@ def _plan(name: str, source: Store, target: Store, replace_older: bool) -> tuple
             continue
         if not (replace_older and mine["older"] and not older[row["key"]]):
             raise ValueError(
-                f"{name}: {row['key']} has other results here (test_mse {mine['test_mse']:g}) than in {source.rows_file} ({row['test_mse']:g})."
+                f"{name}: {row['key']} has other results here (test_mse {mine['test_mse']:g}) than in "
+                f"{source.rows_file} ({row['test_mse']:g})."
             )
         instead_of.add(row["key"])
     added = [row for row in records if row["key"] not in known or row["key"] in instead_of]
@@ -149,7 +153,8 @@ def _known_code(
     commit = provenance.get("commit") or ""
     if not re.fullmatch("[0-9a-f]+", commit):
         raise ValueError(
-            f"{name}: batch {batch} was trained with code that is in no commit ({commit or 'unknown'}), so it cannot be told what its rows depend on."
+            f"{name}: batch {batch} was trained with code that is in no commit ({commit or 'unknown'}), "
+            "so it cannot be told what its rows depend on."
         )
     each = {key.rpartition("-")[0]: code(runs[key].but(seed=0), _sources_at(commit)) for key in rows["key"]}
     return provenance | {"code": each if len(set(each.values())) > 1 else next(iter(each.values()), None)}

@@ -1,0 +1,97 @@
+"""What the experiments of the division paper share: names of models and ranges, and how its statements are decided.
+
+The figures print no numbers. Compared are the rates that the text states and, one by one, the statements that it draws from a figure. Where it counts
+the ranges on which one model beats another, ours is the count with the 95 % interval of what another 25 seeds would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pandas as pd
+from nalm.tasks import UNIFORM_RANGES
+
+from companion import measures, published
+from companion.measures import Interval
+from companion.statements import Claim, Comparison, exactly, rate, solved
+from companion.tables import text
+
+REAL_NPU, MODIFIED = "Real NPU (baseline)", "Real NPU (modified)"
+UNITS = [MODIFIED, "NRU", "NMRU"]
+NEGATIVE = [name for name, (trained, _) in UNIFORM_RANGES.items() if trained.high <= 0]
+POSITIVE = [name for name, (trained, _) in UNIFORM_RANGES.items() if trained.low >= 0]
+MIXED = "U[-2,2)"
+
+SMALL = ["U[0,1e-4)", "U[0,1e-3)", "U[0,1e-2)", "U[0,0.1)", "U[0,1)"]
+QUESTIONS = {"1/a from a": ("reciprocal", 1), "1/a from a, b": ("reciprocal", 2), "a/b from a, b": ("div", 2)}
+
+Compared = Iterable[Comparison | Claim]
+
+
+def of(*models: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    return lambda rows: rows[rows["model"].isin(models)]
+
+
+def part(rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None) -> pd.DataFrame:
+    rows = rows[rows["model"] == model]
+    return rows if ranges is None else rows[rows["range"].isin(list(ranges))]
+
+
+def success(rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None) -> Interval:
+    return measures.success_rate(part(rows, model, ranges)["success"])
+
+
+def solved_at(rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None) -> float:
+    return float(solved(part(rows, model, ranges))["solved_at"].mean())
+
+
+def stated(rows: pd.DataFrame, item: str, names: dict[str, str] | None = None) -> list[Comparison]:
+    """The success rates that the text states for one figure, the lowest first."""
+    table = published.load("division_values").query("item == @item and metric == 'success rate'")
+    numbers = pd.to_numeric(table["value"], errors="coerce")
+    table = table[numbers.notna()].assign(value=numbers).sort_values("value", kind="stable")
+    found = []
+    for one in table.to_dict("records"):
+        model = (names or {}).get(one["model"], one["model"])
+        runs = part(rows, model, [one["range"]])
+        found.append(
+            Comparison(
+                f"{model} on {one['range']}", measures.success_rate(runs["success"]), rate(one["value"], 25)
+            )
+        )
+    return found
+
+
+def ranges_where(
+    rows: pd.DataFrame, one: str, other: str, relation: Callable, stated: int, what: str
+) -> Comparison:
+    """On how many ranges ``relation(successes of one, successes of other)`` holds.
+
+    The interval: what another such experiment would count, each success rate drawn from its posterior under Jeffreys' prior.
+    """
+    ranges = [name for name in UNIFORM_RANGES if name in set(rows["range"])]
+    parts = [[part(rows, model, [name])["success"].astype(bool) for name in ranges] for model in (one, other)]
+    counts = np.array([[part.sum() for part in of_model] for of_model in parts])
+    sizes = np.array([[part.size for part in of_model] for of_model in parts])
+    generator = np.random.default_rng(0)
+    rates = generator.beta(counts + 0.5, sizes - counts + 0.5, size=(10_000, *counts.shape))
+    again = generator.binomial(sizes, rates)
+    low, high = np.quantile(relation(again[:, 0], again[:, 1]).sum(1), [0.025, 0.975])
+    return Comparison(
+        what, Interval(int(relation(*counts).sum()), int(low), int(high), len(ranges)), exactly(stated)
+    )
+
+
+def higher(rows: pd.DataFrame, one: str, other: str, what: str, ranges: Iterable[str] | None = None) -> Claim:
+    first, second = success(rows, one, ranges), success(rows, other, ranges)
+    return Claim(
+        what,
+        bool(first.estimate > second.estimate),
+        f"{text(first.estimate)} against {text(second.estimate)}",
+    )
+
+
+def alike(rows: pd.DataFrame, one: str, other: str, what: str) -> Claim:
+    first, second = success(rows, one), success(rows, other)
+    return Claim(what, first.overlaps(second), f"{text(first.estimate)} against {text(second.estimate)}")

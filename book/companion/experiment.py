@@ -1,0 +1,135 @@
+"""An experiment, defined once: its parameters, its runs, the items of the paper that it decides. Chapter, scoreboard and tests use the same object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Annotated, Any
+
+import pandas as pd
+from nalm.models import AnyModel
+from nalm.records import run_all
+from nalm.tasks import Task
+from nalm.training import Recipe, Run
+from nalm.values import Value
+from pydantic import Field
+
+from companion import parameters
+from companion.recorded import read
+from companion.rows import Rows
+from companion.statements import Item, Statements
+
+__all__ = ["Arm", "Experiment", "runs_of"]
+
+
+class Arm(Value):
+    """What is compared in a figure: a model and how it is trained.
+
+    >>> from companion.division import settings as division
+    >>> nmru = division.arms(inputs=2)["NMRU"]
+    >>> nmru.but(recipe=nmru.recipe.but(loss="pcc")).recipe.loss
+    'pcc'
+    """
+
+    model: Annotated[AnyModel, Field(discriminator="kind")]
+    recipe: Recipe
+
+
+def runs_of(
+    arms: Mapping[str, Arm],
+    tasks: Iterable[Task] | Mapping[str, Task],
+    seeds: int,
+    threshold: float | None = None,
+) -> list[Run]:
+    """One run for each arm, task and seed.
+
+    Args:
+        arms: by name; the name is the label ``model`` of their runs.
+        tasks: if they are named, the name is the label ``range``; else the task says its range.
+        seeds: seeds 0 to ``seeds`` - 1.
+        threshold: test error below which a run is solved.
+
+    >>> from companion.division import settings as division
+    >>> from nalm.tasks import SingleModuleTask
+    >>> task = SingleModuleTask.on("U[1,2)", operation="div")
+    >>> [(run.labels, run.seed) for run in runs_of({"NRU": division.arms(inputs=2)["NRU"]}, [task], seeds=2)]
+    [({'model': 'NRU'}, 0), ({'model': 'NRU'}, 1)]
+    """
+    named = (
+        [({"range": name}, task) for name, task in tasks.items()]
+        if isinstance(tasks, Mapping)
+        else [({}, task) for task in tasks]
+    )
+    return [
+        Run(
+            task=task,
+            model=arm.model,
+            recipe=arm.recipe,
+            seed=seed,
+            threshold=threshold,
+            labels={"model": name} | label,
+        )
+        for name, arm in arms.items()
+        for label, task in named
+        for seed in range(seeds)
+    ]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What a chapter asks for and what the scoreboard judges.
+
+    Args:
+        chapter: its page, ``"book/division/losses.ipynb"``.
+        runs: the chapter's parameters -> results file -> the runs that are kept there.
+        items: the figures and tables that it shows, in the page's order.
+        rules: parameter -> what it may be, see :mod:`companion.parameters`.
+
+    A chapter is rerun with other parameters, so an item is judged there by the rows that there are: where a configuration is missing, it is "not run".
+    """
+
+    chapter: str
+    runs: Callable[[SimpleNamespace], Mapping[str, Sequence[Run]]]
+    items: tuple[Item, ...] = ()
+    rules: Mapping[str, parameters.Rule] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        own = tuple(item if item.chapter else replace(item, chapter=self.chapter) for item in self.items)
+        object.__setattr__(self, "items", own)
+
+    def check(self, namespace: dict[str, Any]) -> SimpleNamespace:
+        """The parameters of the chapter, checked before anything trains; ``namespace`` is ``globals()``.
+
+        Raises:
+            ValueError, TypeError: what :func:`companion.parameters.check` refuses.
+        """
+        return parameters.check(namespace, **self.rules)
+
+    def rows(self, p: SimpleNamespace) -> Rows:
+        """A row for each run that the parameters ask for: recorded rows are read, missing ones are trained."""
+        asked = self.runs(p)
+        parts = [
+            run_all(list(runs), name, p.results, p.device, scheduler=getattr(p, "scheduler", ""))
+            for name, runs in asked.items()
+            if runs
+        ]
+        return Rows(pd.concat(parts, ignore_index=True), p.results)
+
+    def item(self, name: str) -> Item:
+        """The figure or table of this name.
+
+        Raises:
+            KeyError: it is none of this experiment.
+        """
+        return next((item for item in self.items if item.name == name), None) or self._unknown(name)
+
+    def _unknown(self, name: str) -> Item:
+        raise KeyError(
+            f"{self.chapter} has no item {name!r}; it has {', '.join(item.name for item in self.items)}."
+        )
+
+    def statements(self, rows: Rows, *names: str) -> Statements:
+        """What the items state beside these rows, as a table; all items of the experiment if none are named."""
+        items = [self.item(name) for name in names] or self.items
+        return Statements([item.judge(rows.frame, read) for item in items])

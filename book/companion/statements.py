@@ -1,0 +1,328 @@
+"""What an item of a paper states, beside what rows say: one list, printed by its chapter, counted by the scoreboard, evaluated by the tests.
+
+An **item** is a figure or a table. It knows its protocol, the rows that belong to it, its statements, and why what differs does. A **statement** is a
+number (:class:`Comparison`) or a sentence (:class:`Claim`) of the paper. The rules, the same for all items:
+
+* A number agrees if the two 95 % intervals overlap: Wilson's for a rate, the papers' own for means; a published number without an interval agrees if
+  it lies in ours. :func:`smallest_seen` says which difference of two rates this sees.
+* A sentence agrees if it holds in the rows.
+* A verdict is computed, never entered: see :meth:`Item.judge`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from companion import measures
+from companion.measures import Interval
+from companion.tables import Table, text
+
+__all__ = [
+    "VERDICTS",
+    "Claim",
+    "Comparison",
+    "Explanation",
+    "Judge",
+    "Item",
+    "Judgement",
+    "Statements",
+    "exactly",
+    "rate",
+    "rounded",
+    "smallest_seen",
+    "solved",
+    "student",
+]
+
+Kind = Literal["experiment", "analytic", "schematic", "settings"]
+Verdict = Literal[
+    "replayed",
+    "reproduced",
+    "reproduced so far",
+    "differs, explained",
+    "differs",
+    "open",
+    "documented",
+    "not comparable",
+]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+"""*replayed*: published outcomes seed by seed. *reproduced*: every statement agrees, at the paper's protocol. *reproduced so far*: so far as seeds and
+iterations go that are trained. *differs, explained*: an experiment or the authors' code shows why for everything that does not agree. *differs*. *open*:
+not trained yet. *documented*: schematics and settings, of which nothing is trained. *not comparable*: seconds on another machine, for example."""
+
+Read = Callable[[str], pd.DataFrame]
+"""The recorded rows of an experiment by its name."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A number measured here beside the published one, each with its interval (of no width if there is none).
+
+    Numbers that are apart by no more than ``factor`` agree as well.
+    """
+
+    what: str
+    ours: Interval
+    published: Interval
+    factor: float = 1.0
+    id: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        ours, published = self.ours.estimate, self.published.estimate
+        return self.ours.overlaps(self.published) or published / self.factor < ours < published * self.factor
+
+    def __str__(self) -> str:
+        return text(self.ours)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A comparison between models that the paper's text makes, with the number to show for it."""
+
+    what: str
+    agrees: bool
+    shown: str = ""
+    id: str = ""
+
+    def __str__(self) -> str:
+        return self.shown
+
+
+Statement = Comparison | Claim
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why some statements of an item do not agree, shown by an experiment or by the authors' code.
+
+    Args:
+        of: the statements, by ``id``, or by ``what`` where they have none.
+        text: one or two sentences; every number of ours in it is computed, so it is a function of the recorded rows where it has any.
+    """
+
+    of: tuple[str, ...]
+    text: str | Callable[[Read], str]
+
+    def said(self, read: Read) -> str:
+        return self.text if isinstance(self.text, str) else self.text(read)
+
+
+@dataclass(frozen=True)
+class Item:
+    """A figure or table of a paper.
+
+    Args:
+        paper: ``"nau-nmu"``, ``"npu"`` or ``"division"``.
+        name: ``"Figure 3"``.
+        title: what it shows.
+        kind: an experiment has runs; an analytic figure is computed; schematics and settings are documented.
+        statements: what is compared, the headline first: of the rows that belong to it, or of nothing for the other kinds.
+        headline: what the first statement measures, and ``published``, its published value as text.
+        seeds, iterations, runs: the paper's protocol.
+        experiment: the experiments whose rows it is judged by.
+        rows: which of these rows belong to it.
+        by: the columns that make a configuration, each of which needs the paper's seeds.
+        explanations: why what differs does.
+        comparable: whether the numbers can be compared at all.
+        compared: which part of the item is compared, where that is not all of it, for example "9 of 14 values".
+        chapter: the page that shows it.
+    """
+
+    paper: str
+    name: str
+    title: str
+    kind: Kind
+    statements: Callable[..., Iterable[Statement]] | None = None
+    headline: str = ""
+    published: str = ""
+    seeds: int = 0
+    iterations: int = 0
+    runs: int = 0
+    experiment: tuple[str, ...] = ()
+    rows: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows
+    by: tuple[str, ...] = ()
+    explanations: tuple[Explanation, ...] = ()
+    comparable: bool = True
+    compared: str = ""
+    chapter: str = ""
+
+    def select(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The rows that it is judged by: of one length if it has one, and never own and common batches together."""
+        if rows.empty:
+            return rows
+        if self.iterations:
+            rows = rows[rows["iterations"] <= self.iterations]
+        rows = self.rows(rows)
+        own = rows[rows["stream"] == "own"]
+        rows = rows if own.empty else own
+        return rows[rows["iterations"] == rows["iterations"].max()] if self.iterations else rows
+
+    def judge(self, rows: pd.DataFrame | None = None, read: Read | None = None) -> Judgement:
+        """What it states beside what the rows say.
+
+        An experiment is *open* until all its configurations are trained at full length. With fewer seeds than the paper's it is *reproduced so far* at
+        best, and stays *open* if a statement does not agree.
+
+        Args:
+            rows: of its experiments; not needed where nothing is trained.
+            read: recorded rows by experiment, for explanations; needed where some depend on rows.
+        """
+        if self.kind != "experiment":
+            return self._judged(list(self.statements() if self.statements else ()), read, 0)
+        rows = self.select(rows if rows is not None else pd.DataFrame())
+        if rows.empty or self.statements is None:
+            return Judgement(self, (), "open", "", 0)
+        sizes = (
+            rows.groupby(list(self.by))["seed"].nunique() if self.by else pd.Series([rows["seed"].nunique()])
+        )
+        complete = len(sizes) >= self.runs // self.seeds and int(rows["iterations"].max()) >= self.iterations
+        compared = list(self.statements(rows)) if complete else []
+        return self._judged(compared, read, int(sizes.min()) if complete else 0)
+
+    def _judged(self, compared: list[Statement], read: Read | None, seeds: int) -> Judgement:
+        differing = {one.id or one.what for one in compared if not one.agrees}
+        reasons = [one for one in self.explanations if set(one.of) & differing]
+        explained = differing <= {name for one in self.explanations for name in one.of}
+        said = " ".join(
+            one.said(read) if read or isinstance(one.text, str) else "" for one in reasons
+        ).strip()
+        verdict: Verdict
+        if not self.comparable:
+            verdict = "not comparable"
+        elif self.kind == "experiment" and not compared:
+            verdict = "open"
+        elif self.kind == "experiment" and seeds < self.seeds:
+            verdict = "open" if differing else "reproduced so far"
+        elif differing:
+            verdict = "differs, explained" if explained else "differs"
+        else:
+            verdict = "reproduced" if self.kind in ("experiment", "analytic") else "documented"
+        return Judgement(self, tuple(compared), verdict, said if explained else "", seeds)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """An item judged: its statements, the verdict, and how much was covered."""
+
+    item: Item
+    statements: tuple[Statement, ...]
+    verdict: Verdict
+    explanation: str
+    seeds: int
+
+    @property
+    def agreeing(self) -> int:
+        return sum(one.agrees for one in self.statements)
+
+    @property
+    def count(self) -> str:
+        """``"8 of 9"``: statements that agree; ``"not run"`` where there are none."""
+        return f"{self.agreeing} of {len(self.statements)}" if self.statements else "not run"
+
+
+class Statements(Table):
+    """What one or several items state, as a table of a chapter.
+
+    Args:
+        judgements: of the items, in the order to be shown.
+    """
+
+    def __init__(self, judgements: Sequence[Judgement]) -> None:
+        lines = []
+        for judged in judgements:
+            reasons = {name: one for one in judged.item.explanations for name in one.of}
+            for one in judged.statements:
+                published = text(one.published) if isinstance(one, Comparison) else ""
+                agrees = "yes" if one.agrees else "no, explained" if (one.id or one.what) in reasons else "no"
+                lines.append(
+                    {
+                        "": judged.item.name,
+                        "statement": one.what,
+                        "published": published,
+                        "here": str(one),
+                        "agrees": agrees,
+                    }
+                )
+            if not judged.statements:
+                lines.append(
+                    {"": judged.item.name, "statement": "not run", "published": "", "here": "", "agrees": ""}
+                )
+        counts = "; ".join(f"{one.item.name}: {one.count} statements agree" for one in judgements)
+        super().__init__(pd.DataFrame(lines), caption=counts, wrap=True)
+        self.judgements = tuple(judgements)
+
+    @property
+    def count(self) -> str:
+        """``"19 of 20"``: statements of all items that agree."""
+        return f"{sum(one.agreeing for one in self.judgements)} of {sum(len(one.statements) for one in self.judgements)}"
+
+
+@cache
+def smallest_seen(seeds: int, power: float = 0.8) -> float:
+    """The smallest difference between two success rates, one of them one half, that overlap of Wilson intervals sees with this power.
+
+    >>> round(smallest_seen(25), 2), round(smallest_seen(225), 2)
+    (0.44, 0.17)
+    """
+    from scipy.stats import binom
+
+    counts = np.arange(seeds + 1)
+    intervals = [measures.success_rate([True] * count + [False] * (seeds - count)) for count in counts]
+    low, high = np.array([one.low for one in intervals]), np.array([one.high for one in intervals])
+    apart = (low[:, None] > high[None, :]) | (high[:, None] < low[None, :])
+    first = binom.pmf(counts, seeds, 0.5)
+    for difference in np.arange(0.01, 0.5, 0.01):
+        if first @ apart @ binom.pmf(counts, seeds, 0.5 + difference) >= power:
+            return float(difference)
+    return 0.5
+
+
+def exactly(number: float) -> Interval:
+    """A number without uncertainty."""
+    return Interval(number, number, number, 0)
+
+
+def rounded(number: float, digits: int) -> Interval:
+    """A published number that was rounded to so many digits.
+
+    >>> rounded(1.5e6, digits=2)
+    Interval(estimate=1500000.0, low=1450000.0, high=1550000.0, n=0)
+    """
+    half = 10.0 ** (math.floor(math.log10(abs(number))) + 1 - digits) / 2
+    return Interval(number, number - half, number + half, 0)
+
+
+def rate(number: float, runs: int) -> Interval:
+    """A published success rate of this many runs."""
+    solved = round(number * runs)
+    return measures.success_rate([True] * solved + [False] * (runs - solved))
+
+
+def student(number: float, standard_error: float, runs: int) -> Interval:
+    """A published mean with its standard error."""
+    from scipy.stats import t
+
+    half = t.ppf(0.975, runs - 1) * standard_error
+    return Interval(number, number - half, number + half, runs)
+
+
+def solved(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of solved runs."""
+    return rows[rows["success"].fillna(False).astype(bool)]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """How an item that is still kept in a table is judged: its rows, its configurations, its statements."""
+
+    rows: Callable[[pd.DataFrame], pd.DataFrame]
+    by: tuple[str, ...]
+    compare: Callable[[pd.DataFrame], Iterable[Statement]]
