@@ -69,14 +69,16 @@ def find(seconds: float = OPENING) -> str:
         if not found or not opens_a_page(found, seconds):
             why = "does not open a page" if found else "is not there or no program"
             raise NoChromium(
-                f"{VARIABLE} names {named!r}, which {why}: set it to the path of a Chromium that opens one, or unset it."
+                f"{VARIABLE} names {named!r}, which {why}: set it to the path of a Chromium that opens one, "
+                "or unset it."
             )
         return found
     for candidate in candidates():
         if opens_a_page(candidate, seconds):
             return candidate
     raise NoChromium(
-        f"There is no Chromium that opens a page: install one (Debian: {_by_hand()}), or set {VARIABLE} to the path of one."
+        f"There is no Chromium that opens a page: install one (Debian: {_by_hand()}), "
+        f"or set {VARIABLE} to the path of one."
     )
 
 
@@ -96,7 +98,8 @@ def find_or_install(seconds: float = OPENING) -> str:
             if opens_a_page(found, seconds):
                 return found
     raise NoChromium(
-        f"The tests need a Chromium that opens a page, and none could be installed: run '{_by_hand()}' and 'make test' again, "
+        "The tests need a Chromium that opens a page, and none could be installed: "
+        f"run '{_by_hand()}' and 'make test' again, "
         f"or set {VARIABLE} to the path of one."
     )
 
@@ -154,7 +157,10 @@ def _as_root() -> list[str] | None:
 
 def _playwrights() -> list[str]:
     """Where playwright keeps its own Chromium, whether or not there is one; nowhere without playwright."""
-    code = "from playwright.sync_api import sync_playwright as p\nwith p() as started: print(started.chromium.executable_path)"
+    code = (
+        "from playwright.sync_api import sync_playwright as p\n"
+        "with p() as started: print(started.chromium.executable_path)"
+    )
     return (_run([sys.executable, "-c", code], 30) or "").split("\n")[:1]
 
 

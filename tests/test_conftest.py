@@ -1,4 +1,4 @@
-"""A test may be left out for want of a GPU alone: it is named and counted then, and every other skip fails."""
+"""A test may be left out for want of a GPU alone: it is named and counted then; every other skip fails."""
 
 import os
 import shutil
@@ -12,7 +12,8 @@ CONFTEST = Path(__file__).parents[1] / "conftest.py"
 TESTS = {
     "passes": "def test_passes(): pass",
     "gpu": "@pytest.mark.gpu\ndef test_gpu(): raise AssertionError('it ran')",
-    "two of three": "@pytest.mark.parametrize('x', [0, pytest.param(1, marks=pytest.mark.gpu), pytest.param(2, marks=pytest.mark.gpu)])\n"
+    "two of three": "gpu = pytest.mark.gpu\n"
+    "@pytest.mark.parametrize('x', [0, pytest.param(1, marks=gpu), pytest.param(2, marks=gpu)])\n"
     "def test_three(x): assert x == 0, 'it ran'",
     "skips": "def test_skips(): pytest.skip('no time')",
     "is skipped": "@pytest.mark.skip(reason='no time')\ndef test_is_skipped(): pass",

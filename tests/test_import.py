@@ -7,7 +7,8 @@ from functools import cache
 
 MEASURE = """
 import json, sys, time, torch
-heavy = lambda: [name for name in ("pandas", "scipy", "matplotlib", "statsmodels", "torchvision") if name in sys.modules]
+HEAVY = "pandas", "scipy", "matplotlib", "statsmodels", "torchvision"
+heavy = lambda: [name for name in HEAVY if name in sys.modules]
 start = time.perf_counter()
 import nalm
 seconds, with_nalm = time.perf_counter() - start, heavy()

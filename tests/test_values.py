@@ -17,15 +17,35 @@ from nalm.training import L1, SGD, Adam, Discretisation, Norms, Recipe, RMSProp,
 RECIPE = Recipe(iterations=10, optimiser=Adam(lr=1e-3))
 MODIFIED = Layer(unit="RealNPU", options={"clip": ("weight", "gate"), "init": "capped-glorot"})
 RUNS = [
-    Run(task=SingleModuleTask.on("U[-2,2)", "div"), model=Stack(layers=(MODIFIED,)), recipe=RECIPE, seed=3, threshold=1e-5),
-    Run(task=SubsetArithmeticTask(operation="mul"), model=Stack.of("NAU", 2, "NMU", 1), recipe=RECIPE, seed=0),
-    Run(task=TenParameterTask(), model=Stack.of("NALU", 2, "NALU", 1), recipe=RECIPE, seed=1, labels={"model": "NALU"}),
     Run(
-        task=SimpleArithmeticTask(), model=Stack.of("NPU", 6), seed=2**32 - 1,
-        recipe=Recipe(iterations=5, optimiser=RMSProp(lr=0.1), penalties=(L1(start=1e-9, end=1e-7), Norms(start=1.0, end=1.0))),
+        task=SingleModuleTask.on("U[-2,2)", "div"),
+        model=Stack(layers=(MODIFIED,)),
+        recipe=RECIPE,
+        seed=3,
+        threshold=1e-5,
+    ),
+    Run(
+        task=SubsetArithmeticTask(operation="mul"), model=Stack.of("NAU", 2, "NMU", 1), recipe=RECIPE, seed=0
+    ),
+    Run(
+        task=TenParameterTask(),
+        model=Stack.of("NALU", 2, "NALU", 1),
+        recipe=RECIPE,
+        seed=1,
+        labels={"model": "NALU"},
+    ),
+    Run(
+        task=SimpleArithmeticTask(),
+        model=Stack.of("NPU", 6),
+        seed=2**32 - 1,
+        recipe=Recipe(
+            iterations=5,
+            optimiser=RMSProp(lr=0.1),
+            penalties=(L1(start=1e-9, end=1e-7), Norms(start=1.0, end=1.0)),
+        ),
     ),
     Run(task=DigitSequenceTask(operation="sum"), model=DigitSequence(cell=None), recipe=RECIPE, seed=0),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.task.kind)

@@ -73,7 +73,10 @@ def said(client, code):
     return "".join(outputs).strip() or reply["content"].get("ename")
 
 
-ABOUT = "import os, sys, numpy; print(os.getcwd(), os.environ['WHOSE'], '' in sys.path, sys.argv[1], numpy.random.rand(), os.getpid())"
+ABOUT = (
+    "import os, sys, numpy; print(os.getcwd(), os.environ['WHOSE'], '' in sys.path, sys.argv[1], "
+    "numpy.random.rand(), os.getpid())"
+)
 
 
 def test_each_has_its_own(warm, kernel, tmp_path):
@@ -96,7 +99,14 @@ def test_each_has_its_own(warm, kernel, tmp_path):
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("source", ["print('hello')", "import warnings; warnings.warn('old')", "import threading, time; threading.Thread(target=time.sleep, args=(30,), daemon=True).start()"])  # fmt: skip
+@pytest.mark.parametrize(
+    "source",
+    [
+        "print('hello')",
+        "import warnings; warnings.warn('old')",
+        "import threading, time; threading.Thread(target=time.sleep, args=(30,), daemon=True).start()",
+    ],
+)
 def test_an_import_that_shows_or_goes_on_is_noticed(warm, tmp_path, monkeypatch, source):
     (tmp_path / "loud.py").write_text(source)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)

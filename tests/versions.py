@@ -36,9 +36,11 @@ from nalm.training import Adam, Discretisation, Recipe, Run
 
 if __name__ == "__main__":
     assert "site-packages" in nalm.__file__, nalm.__file__
-    recipe = Recipe(iterations=10_000, optimiser=Adam(lr=1e-2), log_interval=1000, penalties=(Discretisation(weight=1.0, start=4000, end=7000),))
+    penalties = (Discretisation(weight=1.0, start=4000, end=7000),)
+    recipe = Recipe(iterations=10_000, optimiser=Adam(lr=1e-2), log_interval=1000, penalties=penalties)
     task = SingleModuleTask.on("U[1,2)", operation="mul")
-    runs = [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=seed, threshold=1e-5) for seed in range(2)]
+    first = Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=0, threshold=1e-5)
+    runs = [first, first.but(seed=1)]
     with tempfile.TemporaryDirectory() as folder:
         rows = run_all(runs, "demo/versions", results=folder, progress=False)
     assert len(rows) == 2 and rows["success"].all(), rows.T.to_string()
@@ -103,7 +105,10 @@ def checked(python: Path, folder: Path) -> dict[str, str]:
     run(python, "-m", "pytest", "-q", "-n", "2", "tests/units", cwd=folder)
     (folder / "training.py").write_text(TRAINING)
     run(python, "training.py", cwd=folder, XDG_DATA_HOME=str(folder / "home"))
-    script = f"import json, platform; from importlib.metadata import version as v; print(json.dumps([platform.python_version(), *map(v, {SHOWN[1:]!r})]))"
+    script = (
+        "import json, platform; from importlib.metadata import version as v; "
+        f"print(json.dumps([platform.python_version(), *map(v, {SHOWN[1:]!r})]))"
+    )
     found = subprocess.run(
         [python, "-c", script], cwd=folder, capture_output=True, text=True, check=True
     ).stdout

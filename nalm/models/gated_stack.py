@@ -34,7 +34,8 @@ class GatedStack(Stack):
         if not callable(getattr(UNITS[self.layers[-1].unit], "gate", None)):
             gated = ", ".join(name for name, unit in UNITS.items() if callable(getattr(unit, "gate", None)))
             raise ValueError(
-                f"The last unit is {self.layers[-1].unit}, which has no gate that depends on the input; allowed: {gated}."
+                f"The last unit is {self.layers[-1].unit}, which has no gate that depends on the input; "
+                f"allowed: {gated}."
             )
         return self
 

@@ -48,7 +48,8 @@ def dask_team(address: str) -> Iterator[tuple[Team, int]]:
         workers = len(client.nthreads())
         if not workers:
             warnings.warn(
-                f"The Dask scheduler at {address} has no workers yet; training starts as soon as there is one.",
+                f"The Dask scheduler at {address} has no workers yet; "
+                "training starts as soon as there is one.",
                 stacklevel=4,
             )
         topic, told = f"nalm-{uuid.uuid4().hex}", queue.SimpleQueue()
@@ -82,7 +83,8 @@ class _Tell:
 def _connected(address: str) -> Iterator[Client]:
     if not re.fullmatch(r"(tcp|tls)://[^\s/:]+:\d{1,5}|(tcp|tls)://\[[0-9a-fA-F:.]+\]:\d{1,5}", address):
         raise ValueError(
-            f"scheduler={address!r} is not the address of a Dask scheduler; it looks like 'tcp://host:8786', and '' stands for none."
+            f"scheduler={address!r} is not the address of a Dask scheduler; it looks like 'tcp://host:8786', "
+            "and '' stands for none."
         )
     if importlib.util.find_spec("distributed") is None:
         raise ValueError(

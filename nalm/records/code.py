@@ -95,7 +95,8 @@ def code(run: Run, sources: dict[str, str] | None = None) -> str:
     >>> from nalm.tasks import TenParameterTask
     >>> from nalm.training import Adam, Recipe
     >>> recipe = Recipe(iterations=10, optimiser=Adam(lr=1e-3))
-    >>> runs = [Run(task=TenParameterTask(), model=Stack.of("NAU", 2, unit, 1), recipe=recipe, seed=0) for unit in ("NMU", "NAC")]
+    >>> models = Stack.of("NAU", 2, "NMU", 1), Stack.of("NAU", 2, "NAC", 1)
+    >>> runs = [Run(task=TenParameterTask(), model=model, recipe=recipe, seed=0) for model in models]
     >>> len(code(runs[0])), code(runs[0]) == code(runs[1])
     (16, False)
     """
@@ -153,7 +154,8 @@ def _place(definitions: Definitions, module: str, name: str) -> Place:
     found = definitions.named(name)
     if len(found) != 1:
         raise ValueError(
-            f"There {'are several definitions' if found else 'is no definition'} of {name} in these sources of the library."
+            f"There {'are several definitions' if found else 'is no definition'} of {name} in these sources "
+            "of the library."
         )
     return found[0]
 
@@ -184,7 +186,8 @@ def way(configuration: dict[str, Any]) -> str:
     Numbers, ranges, operations and the options of units are left out; they make a difference only within the
     files of task and unit.
 
-    >>> way({"task": {"kind": "LargeScaleTask"}, "model": {"layers": [{"unit": "NAU"}]}, "recipe": {"loss": "mse", "clip_gradient_norm": 1.0}})
+    >>> described = {"task": {"kind": "LargeScaleTask"}, "model": {"layers": [{"unit": "NAU"}]}}
+    >>> way({**described, "recipe": {"loss": "mse", "clip_gradient_norm": 1.0}})
     'LargeScaleTask, NAU, clipped, mse'
     """
     clipped = ["clipped"] if configuration["recipe"].get("clip_gradient_norm") else []

@@ -79,8 +79,8 @@ def is_further_result(column: str) -> bool:
     """Whether a column, beyond :data:`RESULTS`, holds what was found by training: errors on further
     evaluation sets, counts and the gate.
 
-    >>> is_further_result("test_paper"), is_further_result("parameters_above_0.01"), is_further_result("hidden")
-    (True, True, False)
+    >>> [is_further_result(name) for name in ("test_paper", "parameters_above_0.01", "hidden")]
+    [True, True, False]
     """
     return column.startswith(("test_", "parameters")) or column in (
         "negative_updates",
@@ -128,7 +128,8 @@ def differences(
     for column in ("model", "range"):
         if row[column] != row[f"usual {column}"]:
             found.append(
-                f"{column} is recorded as {row[column]}, other rows of its configuration say {row[f'usual {column}']}"
+                f"{column} is recorded as {row[column]}, other rows of its configuration say "
+                f"{row[f'usual {column}']}"
             )
     if not any(_same(row["success"], one["success"]) for one in (new, *others)):
         found.append(f"success is recorded as {row['success']}, retrained {new['success']}")
@@ -201,7 +202,7 @@ def _apart(first: float, second: float) -> float:
 
 
 def _weights(row: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The weights by parameter name; none if the model is too large to keep them, or if they cannot be read."""
+    """The weights by parameter name; none if the model is too large to keep them, or they cannot be read."""
     try:
         return {name: np.array(values, float) for name, values in json.loads(row["weights"]).items()}
     except (TypeError, ValueError, AttributeError):

@@ -36,7 +36,8 @@ class Cost:
     def __str__(self) -> str:
         millions = self.run_iterations / 1e6
         return (
-            f"{self.runs} runs, {f'{millions:,.0f}' if millions >= 1000 else f'{millions:.3g}'} million run-iterations, "
+            f"{self.runs} runs, "
+            f"{f'{millions:,.0f}' if millions >= 1000 else f'{millions:.3g}'} million run-iterations, "
             f"{self.seconds:.0f} s of one process on {' and '.join(self.devices)}"
         )
 

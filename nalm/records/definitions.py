@@ -85,7 +85,8 @@ class Definitions:
         sources: module name -> source text.
         silent: places, as text, that are known to change no number; what they refer to is not followed.
 
-    >>> sources = {"a": "from b import half\\ndef mean(x, y): return half(x + y)", "b": "def half(x): return x / 2"}
+    >>> sources = {"a": "from b import half\\ndef mean(x, y): return half(x + y)"}
+    >>> sources["b"] = "def half(x): return x / 2"
     >>> moved = {"a": "def mean(x, y): return other(x + y)\\ndef other(x): return x / 2"}
     >>> Definitions(sources).hash([Place("a", "mean")]) == Definitions(moved).hash([Place("a", "mean")])
     True
@@ -454,7 +455,8 @@ class _Reader:
             case str() as foreign:
                 if foreign in self.definitions.sources:
                     raise ValueError(
-                        f"{self.module} hands the module {foreign} on as a value, so it cannot be told what is used of it."
+                        f"{self.module} hands the module {foreign} on as a value, "
+                        "so it cannot be told what is used of it."
                     )
                 return ["foreign", foreign]
         if isinstance(node, ast.Attribute):

@@ -30,7 +30,8 @@ def results_folder(results: str) -> Path:
     if results == "publish":
         if not PUBLISHED.parent.is_dir():
             raise ValueError(
-                "results='publish' needs the book's folder, but this library is installed without its repository."
+                "results='publish' needs the book's folder, "
+                "but this library is installed without its repository."
             )
         return PUBLISHED
     path = Path(results).expanduser().resolve()

@@ -85,8 +85,10 @@ def run_all(
     >>> from nalm.training import Adam, Recipe
     >>> recipe = Recipe(iterations=20, optimiser=Adam(lr=1e-2), log_interval=10)
     >>> task = SingleModuleTask.on("U[1,2)", operation="mul")
-    >>> runs = [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=seed, threshold=1e-5) for seed in range(2)]
-    >>> run_all(runs, "demo/nmu", results=tempfile.mkdtemp(), progress=False)[["model", "range", "seed", "success"]]
+    >>> first = Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=0, threshold=1e-5)
+    >>> runs = [first, first.but(seed=1)]
+    >>> rows = run_all(runs, "demo/nmu", results=tempfile.mkdtemp(), progress=False)
+    >>> rows[["model", "range", "seed", "success"]]
       model   range  seed  success
     0   NMU  U[1,2)     0    False
     1   NMU  U[1,2)     1    False

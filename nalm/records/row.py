@@ -133,7 +133,8 @@ def first_solved(
     errors = np.asarray(test_mse, dtype=float)
     if steps.ndim != 1 or errors.ndim == 0 or errors.shape[-1] != steps.size:
         raise ValueError(
-            f"iterations has shape {steps.shape} and test_mse {errors.shape}; the last axis of test_mse must hold "
+            f"iterations has shape {steps.shape} and test_mse {errors.shape}; "
+            "the last axis of test_mse must hold "
             "one error per logged iteration."
         )
     below = errors < np.expand_dims(np.asarray(threshold, dtype=float), -1)

@@ -24,8 +24,9 @@ from nalm.records.digest import digests
 __all__ = ["COLUMNS", "Store"]
 
 COLUMNS = [
-    "key", "experiment", "paper", "model", "task", "range", "seed", "stream", "iterations", "threshold", "success", "solved_at",
-    "sparsity_error", "valid_mse", "test_mse", "selected_at", "nan_at", "seconds", "batch", "weights",
+    "key", "experiment", "paper", "model", "task", "range", "seed", "stream", "iterations", "threshold",
+    "success", "solved_at", "sparsity_error", "valid_mse", "test_mse", "selected_at", "nan_at", "seconds",
+    "batch", "weights",
 ]  # fmt: skip
 """The columns that every results file has; an experiment's own columns come after them."""
 BYTES_PER_ROW = 2000
@@ -54,7 +55,8 @@ class Store:
     def __init__(self, folder: str | Path, experiment: str) -> None:
         if not re.fullmatch(r"[a-z0-9-]+/[a-z0-9-]+", experiment):
             raise ValueError(
-                f"An experiment is named '<paper>/<name>' in small letters, digits and hyphens, not {experiment!r}."
+                "An experiment is named '<paper>/<name>' in small letters, digits and hyphens, "
+                f"not {experiment!r}."
             )
         self.experiment = experiment
         self.rows_file = Path(folder) / f"{experiment}.csv"
@@ -71,14 +73,16 @@ class Store:
         if not self.rows_file.exists():
             if recorded:
                 raise ValueError(
-                    f"{self.rows_file} is lost, of which {self.sidecar_file} counts {recorded} rows; restore it, nothing was written."
+                    f"{self.rows_file} is lost, of which {self.sidecar_file} counts {recorded} rows; "
+                    "restore it, nothing was written."
                 )
             return pd.DataFrame(columns=COLUMNS)
         try:
             rows = _read(self.rows_file)
         except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
             raise ValueError(
-                f"{self.rows_file} is not a readable results file ({error}); repair or move it, nothing was written."
+                f"{self.rows_file} is not a readable results file ({error}); repair or move it, "
+                "nothing was written."
             ) from None
         self._check(rows)
         self._check_nothing_lost(rows, recorded)
@@ -95,7 +99,8 @@ class Store:
             content["configurations"], content["batches"]
         except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
             raise ValueError(
-                f"{self.sidecar_file} is not a readable sidecar file ({error!r}); repair or move it, nothing was written."
+                f"{self.sidecar_file} is not a readable sidecar file ({error!r}); repair or move it, "
+                "nothing was written."
             ) from None
         return content
 
@@ -191,7 +196,8 @@ class Store:
                 yield
         except OSError as error:
             raise OSError(
-                f"{self.rows_file} cannot be written ({error.strerror or error}): what it holds is unharmed, new rows were not added; make room or name "
+                f"{self.rows_file} cannot be written ({error.strerror or error}): what it holds is unharmed, "
+                "new rows were not added; make room or name "
                 "another folder in results, and run the same command again."
             ) from None
 
@@ -214,7 +220,8 @@ class Store:
         else:
             return
         raise ValueError(
-            f"{self.rows_file} is not a results file of {self.experiment}: {problem}; repair or move it, nothing was written."
+            f"{self.rows_file} is not a results file of {self.experiment}: {problem}; repair or move it, "
+            "nothing was written."
         )
 
     def _check_nothing_lost(self, rows: pd.DataFrame, recorded: int) -> None:
@@ -222,11 +229,13 @@ class Store:
         # without a sidecar.
         if len(rows) and not self.sidecar_file.exists():
             raise ValueError(
-                f"{self.sidecar_file} is lost, which says where the rows beside it come from; restore it, nothing was written."
+                f"{self.sidecar_file} is lost, which says where the rows beside it come from; restore it, "
+                "nothing was written."
             )
         if len(rows) < recorded or not self.rows_file.read_bytes().endswith(b"\n"):
             raise ValueError(
-                f"{self.rows_file} has lost rows (it is cut off or was edited); restore it, nothing was written."
+                f"{self.rows_file} has lost rows (it is cut off or was edited); restore it, "
+                "nothing was written."
             )
 
 

@@ -120,7 +120,7 @@ class Verification:
         )
 
     def write(self, path: str | Path = "") -> Path:
-        """Write the receipt and return its path; with an empty path into :data:`RECEIPTS`, under a new name."""
+        """Write the receipt and return its path; with an empty path a new one in :data:`RECEIPTS`."""
         name = f"{datetime.now(UTC).strftime('%Y-%m-%d-%H%M%S')}-{self.seed}.json"
         path = Path(path).expanduser() if str(path) else RECEIPTS / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -255,7 +255,8 @@ def _error(future: Any) -> BaseException | None:
             f"was killed from outside, perhaps because memory was short, or could not start because {guard}"
         )
         return RuntimeError(
-            f"A training process {cause}. {kept}; once the cause is removed, the same command goes on from there."
+            f"A training process {cause}. {kept}; once the cause is removed, "
+            "the same command goes on from there."
         )
     return error
 

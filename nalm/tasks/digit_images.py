@@ -72,7 +72,8 @@ def _folder_of_mnist() -> tuple[Path, str]:
     if named := os.environ.get(MNIST_VARIABLE):
         if not Path(named).is_dir():
             raise ValueError(
-                f"{MNIST_VARIABLE} names {named!r}, which is not a folder; it must hold MNIST/raw as torchvision writes it."
+                f"{MNIST_VARIABLE} names {named!r}, which is not a folder; "
+                "it must hold MNIST/raw as torchvision writes it."
             )
         return Path(named) / "MNIST" / "raw", f"fetch it again, or name another folder in {MNIST_VARIABLE}"
     if REPOSITORY.is_dir():
@@ -89,7 +90,8 @@ def _downloaded() -> Path:
         MNIST(str(root), download=True)
     except (RuntimeError, ValueError, OSError, EOFError) as error:
         raise ValueError(
-            f"MNIST cannot be downloaded into {root} ({' '.join(str(error).split())}): name a folder that holds it in {MNIST_VARIABLE}, "
+            f"MNIST cannot be downloaded into {root} ({' '.join(str(error).split())}): "
+            f"name a folder that holds it in {MNIST_VARIABLE}, "
             "or use the source 'sklearn'."
         ) from None
     return root / "MNIST" / "raw"

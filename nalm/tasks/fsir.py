@@ -28,7 +28,8 @@ def fractional_sir(t: Tensor, state: Tensor) -> Tensor:
 
     .. math::
 
-        \dot S = -r + \eta R, \qquad \dot I = r - \alpha I, \qquad \dot R = \alpha I - \eta R, \qquad r = \beta I^\gamma S^\kappa
+        \dot S = -r + \eta R, \qquad \dot I = r - \alpha I, \qquad \dot R = \alpha I - \eta R, \qquad
+        r = \beta I^\gamma S^\kappa
 
     with :math:`\alpha = 0.05,\ \beta = 0.06,\ \eta = 0.01,\ \gamma = \kappa = 1/2`. The sum S + I + R does
     not change.

@@ -191,7 +191,8 @@ class Benford(Value):
     10 to 99. So it is in the authors' code; the paper speaks of real numbers. Source: division paper,
     Table 2.
 
-    >>> print(Benford(digits=2), Benford(digits=2).values()[0].astype(int)[:3], round(Benford(digits=2).values()[1][:9].sum(), 3))
+    >>> numbers, probabilities = Benford(digits=2).values()
+    >>> print(Benford(digits=2), numbers.astype(int)[:3], round(probabilities[:9].sum(), 3))
     B[10,100) [11 12 13] 0.301
     """
 

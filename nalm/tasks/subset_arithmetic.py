@@ -1,4 +1,4 @@
-"""Subset arithmetic of the nau-nmu paper: an operation on the sums of two overlapping subsets of the inputs."""
+"""Subset arithmetic of the nau-nmu paper: an operation on the sums of two overlapping subsets."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ class SubsetArithmeticTask(OperandTask):
         used = 2 * subset - overlap
         if subset < 1 or used > self.inputs:
             raise ValueError(
-                f"Two subsets of {subset} inputs that share {overlap} need 1 to {self.inputs} inputs, but use {used}: "
+                f"Two subsets of {subset} inputs that share {overlap} need 1 to {self.inputs} inputs, "
+                f"but use {used}: "
                 "choose another subset_ratio or overlap_ratio."
             )
         return self.place(np.random.RandomState(seed))

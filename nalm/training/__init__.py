@@ -1,4 +1,4 @@
-"""Training: recipes, streams of random numbers, optimisers, and the ensemble that trains many runs at once."""
+"""Training: recipes, random streams, optimisers, and the ensemble that trains many runs at once."""
 
 from nalm.training.checkpoint import Checkpoint
 from nalm.training.ensemble import Ensemble, check_device

@@ -60,7 +60,8 @@ class Checkpoint:
                 self._warned = True
                 reason = error.strerror or error
                 self.warn(
-                    f"The checkpoint {self.path} cannot be written ({reason}); training goes on, but would start anew if it were interrupted."
+                    f"The checkpoint {self.path} cannot be written ({reason}); training goes on, "
+                    "but would start anew if it were interrupted."
                 )
         self._tried = time.monotonic()
 

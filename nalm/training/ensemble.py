@@ -47,7 +47,8 @@ def check_device(name: str) -> torch.device:
         not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()
     ):
         raise ValueError(
-            f"Device {name!r} is not there: this machine has {torch.cuda.device_count()} CUDA devices; use device='cpu'."
+            f"Device {name!r} is not there: this machine has {torch.cuda.device_count()} CUDA devices; "
+            "use device='cpu'."
         )
     return device
 
@@ -94,7 +95,8 @@ class Ensemble:
             )
         if runs[0].recipe.finish is not None:
             raise ValueError(
-                "A second stage (finish) needs a loss that is the same in every iteration, but these runs draw a new batch in each."
+                "A second stage (finish) needs a loss that is the same in every iteration, "
+                "but these runs draw a new batch in each."
             )
         self.runs, self.device, self.recipe = tuple(runs), check_device(device), runs[0].recipe
         self.model = StackedModel(self.runs, self.device)
@@ -136,7 +138,7 @@ class Ensemble:
         return journal.log(seconds + time.perf_counter() - start, str(self.device), self.compiled)
 
     def warm_up(self) -> None:
-        """Compile without training: an evaluation and the updates of one call, whose results are thrown away."""
+        """Compile without training: an evaluation and the updates of one call; results are thrown away."""
         parameters, state = self.parameters, self.state
         self.evaluate(parameters)
         self._advance(0, min(self.together, self.recipe.iterations))

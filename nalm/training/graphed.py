@@ -43,7 +43,8 @@ class GraphedEnsemble(Ensemble):
     >>> from nalm.tasks import SingleModuleTask
     >>> from nalm.training import Adam, Recipe
     >>> recipe = Recipe(iterations=300, optimiser=Adam(lr=1e-2))
-    >>> runs = [Run(task=SingleModuleTask.on("U[1,2)", operation="mul"), model=Stack.of("NMU", 1), recipe=recipe, seed=0)]
+    >>> task = SingleModuleTask.on("U[1,2)", operation="mul")
+    >>> runs = [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=0)]
     >>> if torch.cuda.is_available():
     ...     log = GraphedEnsemble(runs).train()
     """

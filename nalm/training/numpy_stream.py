@@ -36,7 +36,8 @@ class NumPyStream:
     >>> from nalm.training import Adam, Recipe
     >>> task = SingleModuleTask.on("U[1,2)", operation="mul").but(targets="float64")
     >>> recipe = Recipe(iterations=100, optimiser=Adam(lr=1e-2), stream="numpy")
-    >>> stream = NumPyStream([Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=seed) for seed in range(3)])
+    >>> run = Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=0)
+    >>> stream = NumPyStream([run.but(seed=seed) for seed in range(3)])
     >>> first, second = stream.between(0, 2)
     >>> first.shape, bool((next(stream.between(1, 2)) == second).all())
     (torch.Size([3, 3, 128]), True)
@@ -62,7 +63,7 @@ class NumPyStream:
             yield from self._drawn(last)
 
     def state(self) -> dict[str, int | Tensor]:
-        """The iteration of the next batch and the states of the generators; :meth:`restore` takes them back."""
+        """The iteration of the next batch and the generators' states; :meth:`restore` takes them back."""
         _, words, positions, *_ = zip(*(generator.get_state() for generator in self._generators), strict=True)
         return {
             "iteration": self._iteration,

@@ -43,7 +43,8 @@ class Discretisation(Value):
     def _ordered(self) -> Discretisation:
         if self.end <= self.start:
             raise ValueError(
-                f"Discretisation: the ramp must end after it starts, but start={self.start} and end={self.end}."
+                "Discretisation: the ramp must end after it starts, "
+                f"but start={self.start} and end={self.end}."
             )
         return self
 
@@ -73,7 +74,8 @@ class _Growing(Value):
     def _ordered(self) -> _Growing:
         if self.end < self.start:
             raise ValueError(
-                f"{type(self).__name__}: end must be at least start, but start={self.start} and end={self.end}."
+                f"{type(self).__name__}: end must be at least start, "
+                f"but start={self.start} and end={self.end}."
             )
         return self
 

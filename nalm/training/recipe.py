@@ -1,4 +1,4 @@
-"""A recipe says how one run is trained: optimiser, loss, penalties, length. Training knows nothing of papers."""
+"""A recipe says how one run is trained: optimiser, loss, penalties, length. It knows of no paper."""
 
 from __future__ import annotations
 

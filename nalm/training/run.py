@@ -52,7 +52,8 @@ class Run(Value):
             isinstance(self.task, OperandTask) and self.task.targets == "float64"
         ):
             raise ValueError(
-                f"The stream 'numpy' has its targets in float64: it takes tasks on two operands with targets='float64', not {self.task!r}."
+                "The stream 'numpy' has its targets in float64: it takes tasks on two operands with "
+                f"targets='float64', not {self.task!r}."
             )
         return self
 

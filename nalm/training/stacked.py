@@ -18,7 +18,7 @@ Tensors = dict[str, Tensor]
 
 
 class _Method(nn.Module):
-    """Lets ``functional_call`` call any function of a module: ``forward(function)`` is ``function(module)``."""
+    """Lets ``functional_call`` call any function of a module: ``forward(function)`` calls it."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class StackedModel:
         self._method = _Method(modules[0].to(device))
 
     def apply(self, function: Callable[[nn.Module], Any], parameters: Tensors, training: bool) -> Any:
-        """``function`` of the module with these parameters, of one run or, for elementwise functions, of all."""
+        """``function`` of the module with these parameters, of one run or, if elementwise, of all."""
         self._method.train(training)
         return functional_call(
             self._method, {f"module.{name}": p for name, p in parameters.items()}, (function,)

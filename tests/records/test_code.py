@@ -238,7 +238,7 @@ RUNS_IN_SHORT = {
 
 
 def older(edits):
-    """Which of the runs have other code with these edits of the sources: module -> (old, new), or a new text."""
+    """Which of the runs have other code with these edits of the sources: module -> (old, new) or a text."""
     sources = dict(code.LOADED)
     for module, edit in edits.items():
         if isinstance(edit, tuple):
@@ -275,7 +275,8 @@ WITH_NMU = {"NMU", "GatedNAUNMU", "subset", "ten parameters", "simple arithmetic
             {
                 "nalm.training.losses": (
                     'LOSSES = {"mse"',
-                    'def cube(output, target):\n    return (output - target) ** 3\n\n\nLOSSES = {"cube": cube, "mse"',
+                    "def cube(output, target):\n    return (output - target) ** 3\n\n\n"
+                    'LOSSES = {"cube": cube, "mse"',
                 )
             },
             set(),

@@ -126,9 +126,9 @@ def test_moved_modules_and_swapped_helpers():
 
 def test_an_entry_counts_where_its_key_is_asked_for():
     choosing = [("a.units", 'KINDS["half"]', "KINDS[x.kind]")]
-    definitions = [Definitions({**SOURCES, "a.units": SOURCES["a.units"].replace(*choosing[0][1:]), "a.forms": text}) for text in (
-        SOURCES["a.forms"], SOURCES["a.forms"].replace("x / 2", "x / 4")
-    )]  # fmt: skip
+    sources = SOURCES | {"a.units": SOURCES["a.units"].replace(*choosing[0][1:])}
+    texts = SOURCES["a.forms"], SOURCES["a.forms"].replace("x / 2", "x / 4")
+    definitions = [Definitions(sources | {"a.forms": text}) for text in texts]
     assert [
         len({d.hash([FORWARD[0]], words) for d in definitions}) for words in ((), ("half",), ("third",))
     ] == [1, 2, 1]

@@ -195,8 +195,10 @@ WITHOUT_GUARD = """
 
     workers.cores = memoised.cores = lambda: 2
     workers._is_long = lambda ensemble: True
-    task, recipe = SingleModuleTask.on("U[1,2)", operation="mul"), Recipe(iterations=60, optimiser=Adam(lr=1e-2))
-    run_all([Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=s, threshold=1e-5) for s in range(2)], "demo/guard", results=sys.argv[1])
+    task, model = SingleModuleTask.on("U[1,2)", operation="mul"), Stack.of("NMU", 1)
+    recipe = Recipe(iterations=60, optimiser=Adam(lr=1e-2))
+    runs = [Run(task=task, model=model, recipe=recipe, seed=seed, threshold=1e-5) for seed in range(2)]
+    run_all(runs, "demo/guard", results=sys.argv[1])
 """
 
 

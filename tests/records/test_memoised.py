@@ -188,7 +188,8 @@ SWEEP = """
 
     task = SingleModuleTask.on("U[1,2)", operation="mul")
     recipes = [Recipe(iterations=60 + i, optimiser=Adam(lr=1e-2)) for i in range(12)]  # one ensemble each
-    runs = [Run(task=task, model=Stack.of("NMU", 1), recipe=r, seed=s, threshold=1e-5) for r in recipes for s in range(2)]
+    first = Run(task=task, model=Stack.of("NMU", 1), recipe=recipes[0], seed=0, threshold=1e-5)
+    runs = [first.but(recipe=recipe, seed=seed) for recipe in recipes for seed in range(2)]
     run_all(runs, "demo/killed", results=sys.argv[1])
 """
 
@@ -232,8 +233,11 @@ LONG_ENSEMBLE = """
     workers.CHECKPOINT_SECONDS = 0.0
     task = SingleModuleTask.on("U[1,2)", operation="div")
     penalties = (Discretisation(weight=1.0, start=50, end=150),)
-    recipe = Recipe(iterations=300, optimiser=Adam(lr=1e-2), log_interval=20, penalties=penalties, clip_gradient_norm=1.0)
-    run_all([Run(task=task, model=Stack.of("NMRU", 1), recipe=recipe, seed=s, threshold=1e-5) for s in range(3)], "demo/long", results=sys.argv[1])
+    recipe = Recipe(
+        iterations=300, optimiser=Adam(lr=1e-2), log_interval=20, penalties=penalties, clip_gradient_norm=1.0
+    )
+    first = Run(task=task, model=Stack.of("NMRU", 1), recipe=recipe, seed=0, threshold=1e-5)
+    run_all([first.but(seed=seed) for seed in range(3)], "demo/long", results=sys.argv[1])
 """
 
 

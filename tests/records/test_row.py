@@ -55,7 +55,20 @@ def test_without_a_threshold_there_is_no_success():
 
 def test_a_row_holds_the_selected_evaluation_of_its_own_run():
     found = row(0.2)
-    expected = {"key": RUN.key, "experiment": "demo/row", "paper": "demo", "model": "NMU", "range": "U[1,2)", "seed": 3, "iterations": 20,
-                "valid_mse": 1.0, "test_mse": 0.2, "sparsity_error": 0.1, "selected_at": 20, "seconds": 1.5, "batch": "one",
-                "weights": '{"0.weight":[[1.0,0.5]]}'}  # fmt: skip
+    expected = {
+        "key": RUN.key,
+        "experiment": "demo/row",
+        "paper": "demo",
+        "model": "NMU",
+        "range": "U[1,2)",
+        "seed": 3,
+        "iterations": 20,
+        "valid_mse": 1.0,
+        "test_mse": 0.2,
+        "sparsity_error": 0.1,
+        "selected_at": 20,
+        "seconds": 1.5,
+        "batch": "one",
+        "weights": '{"0.weight":[[1.0,0.5]]}',
+    }
     assert {name: found[name] for name in expected} == expected

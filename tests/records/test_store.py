@@ -21,9 +21,10 @@ PROCESSES.set_forkserver_preload(["nalm.records"])
 
 def row(key, **values):
     return {
-        "key": key, "experiment": EXPERIMENT, "paper": "demo", "model": "NMU", "task": "SingleModuleTask", "range": "U[1,2)", "seed": 0,
-        "stream": "own", "iterations": 10, "threshold": 1e-5, "success": True, "solved_at": 10.0, "sparsity_error": 0.1, "valid_mse": 1e-6,
-        "test_mse": 0.1 + 0.2, "selected_at": 10, "nan_at": None, "seconds": 0.1, "batch": "b", "weights": '{"0.weight":[[1.0]]}',
+        "key": key, "experiment": EXPERIMENT, "paper": "demo", "model": "NMU", "task": "SingleModuleTask",
+        "range": "U[1,2)", "seed": 0, "stream": "own", "iterations": 10, "threshold": 1e-5, "success": True,
+        "solved_at": 10.0, "sparsity_error": 0.1, "valid_mse": 1e-6, "test_mse": 0.1 + 0.2, "selected_at": 10,
+        "nan_at": None, "seconds": 0.1, "batch": "b", "weights": '{"0.weight":[[1.0]]}',
     } | values  # fmt: skip
 
 
@@ -170,7 +171,8 @@ def test_lost_rows_are_not_begun_anew(tmp_path):
     for action in (store.read, lambda: add(store, "a-1"), lambda: store.note("confirmations", {})):
         with pytest.raises(
             ValueError,
-            match=r"store\.csv is lost, of which .*store\.json counts 1 rows; restore it, nothing was written\.",
+            match=r"store\.csv is lost, of which .*store\.json counts 1 rows; restore it, "
+            r"nothing was written\.",
         ):
             action()
     assert store.sidecar_file.read_bytes() == before and not store.rows_file.exists()

@@ -131,14 +131,16 @@ def test_a_folder_of_ones_own_is_read_instead(tmp_path, monkeypatch):
     monkeypatch.setenv(MNIST_VARIABLE, str(tmp_path))
     with pytest.raises(
         ValueError,
-        match="train-images-idx3-ubyte.gz is missing: fetch it again, or name another folder in NALM_MNIST, or use",
+        match="train-images-idx3-ubyte.gz is missing: fetch it again, or name another folder in NALM_MNIST, "
+        "or use",
     ):
         digit_images("mnist")
     raw = unpacked(tmp_path) / "MNIST" / "raw"
     (raw / "t10k-labels-idx1-ubyte").write_bytes(b"damaged")
     with pytest.raises(
         ValueError,
-        match="t10k-labels-idx1-ubyte is damaged, its SHA-256 is not that of the published file: fetch it again",
+        match="t10k-labels-idx1-ubyte is damaged, its SHA-256 is not that of the published file: "
+        "fetch it again",
     ):
         digit_images("mnist")
 
@@ -164,6 +166,7 @@ def test_a_library_without_its_repository_downloads(tmp_path, monkeypatch):
     monkeypatch.setattr("torchvision.datasets.MNIST", failing)
     with pytest.raises(
         ValueError,
-        match=r"cannot be downloaded into .*nalm \(Error downloading train-images\): name a folder .* in NALM_MNIST",
+        match=r"cannot be downloaded into .*nalm \(Error downloading train-images\): "
+        r"name a folder .* in NALM_MNIST",
     ):
         digit_images("mnist")

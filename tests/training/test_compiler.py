@@ -59,7 +59,10 @@ def test_the_instructions_are_those_that_inductor_finds_by_itself():
     found = pick_vec_isa()
     # it takes the first; to probe those that follow takes seconds each
     better = supported_vec_isa_list[: supported_vec_isa_list.index(found) + 1]
-    code = f"from torch._inductor import cpu_vec_isa as isa; del isa.supported_vec_isa_list[{len(better)}:]; print(isa.pick_vec_isa())"
+    code = (
+        "from torch._inductor import cpu_vec_isa as isa; "
+        f"del isa.supported_vec_isa_list[{len(better)}:]; print(isa.pick_vec_isa())"
+    )
     alone = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -79,11 +82,13 @@ from nalm.tasks import SimpleArithmeticTask
 from nalm.training import Adam, Ensemble, Recipe, Run, compiler
 from nalm.units import functional, nau
 
-# Six outputs, which lie side by side, and a batch of 100: the loop over outputs, around those over inputs and over examples, is the vectorised one.
+# Six outputs, which lie side by side, and a batch of 100: the loop over outputs, around those over inputs and
+# over examples, is the vectorised one.
 functional.weighted_sum = nau.weighted_sum = lambda x, weight: (x.unsqueeze(-2) * weight).sum(-1)
 layers = Layer(unit="RealNPU", out_features=6), Layer(unit="NAU", out_features=4, options={"clamp": "none"})
 recipe = Recipe(iterations=20, optimiser=Adam(lr=1e-3), log_interval=10, batch_size=100, selection="last")
-runs = [Run(task=SimpleArithmeticTask(), model=Stack(layers=layers), recipe=recipe, seed=seed) for seed in range(5)]
+run = Run(task=SimpleArithmeticTask(), model=Stack(layers=layers), recipe=recipe, seed=0)
+runs = [run.but(seed=seed) for seed in range(5)]
 torch._inductor.config.fx_graph_cache = False  # where code from before a change is kept
 eager, compiled = (Ensemble(runs, compiled=compiled) for compiled in (False, True))
 for ensemble in (eager, compiled):

@@ -38,7 +38,8 @@ class Bounded:
     others: dict = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f"{self.unit}({','.join(f'{name}={value}' for name, value in self.options.items())}).{self.parameter}"
+        options = ",".join(f"{name}={value}" for name, value in self.options.items())
+        return f"{self.unit}({options}).{self.parameter}"
 
     def slope(self, at: float) -> float:
         unit = UNITS[self.unit](1, 1, **self.options).double().train()
