@@ -1,12 +1,14 @@
 """A kernel that starts in no time: it is forked from a process that has imported the library already.
 
-conftest.py calls :func:`start` where chapters are tested, which gives the one process that all kernels are forked from. Jupyter starts the kernel
-``warm`` by ``python tests/warm.py -f FILE`` as it would start ``python -m ipykernel_launcher -f FILE``: this asks for a kernel, stands for it, hands on
-signals and the exit status, and takes the kernel with it when it is killed.
+conftest.py calls :func:`start` where chapters are tested, which gives the one process that all kernels are
+forked from. Jupyter starts the kernel ``warm`` by ``python tests/warm.py -f FILE`` as it would start
+``python -m ipykernel_launcher -f FILE``: this asks for a kernel, stands for it, hands on signals and the exit
+status, and takes the kernel with it when it is killed.
 
-A kernel has its caller's folder, environment, arguments and streams, and random numbers and names of its own. What kernels share is that modules are
-imported, none of which has done anything yet. A chapter that forgets an import still fails, for want of the name. An import that prints or warns would
-show in a chapter: then no kernel starts. Chapters with parameters run in an ordinary kernel as well, see tests/book/conftest.py.
+A kernel has its caller's folder, environment, arguments and streams, and random numbers and names of its own.
+What kernels share is that modules are imported, none of which has done anything yet. A chapter that forgets
+an import still fails, for want of the name. An import that prints or warns would show in a chapter: then no
+kernel starts. Chapters with parameters run in an ordinary kernel as well, see tests/book/conftest.py.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ MODULES = [
         "companion.benchmark",
         "companion.discovery",
         "nalm.training.ode",
-        "companion.arms",
+        "companion.experiment",
         "companion.figures",
         "companion.division.golden",
         "companion.division.settings",

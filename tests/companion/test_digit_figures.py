@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from companion.nau_nmu import digits, drawn
 from companion.nau_nmu.digit_runs import LENGTHS, MODELS
-from companion.rules import Claim, Comparison
+from companion.statements import Claim, Comparison
 from scipy.stats import t
 
 ERRORS = (0.9, 1.0, 1.1)  # of the reference runs, at every length

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from companion.arms import runs_of
+from companion.experiment import runs_of
 from companion.division import settings as division
 from companion.nau_nmu import settings as nau_nmu
 from companion.npu import settings as npu

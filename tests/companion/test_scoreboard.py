@@ -13,7 +13,7 @@ from companion.measures import Interval
 from companion.nau_nmu import drawn, gates, penalty, ranges, subset_arithmetic
 from companion.nau_nmu import hidden_sizes as hidden
 from companion.nau_nmu import settings as nau_nmu
-from companion.rules import Judge
+from companion.statements import Judge
 from companion.scoreboard import Comparison
 from companion.scoreboard.__main__ import main
 from companion.scoreboard.board import JUDGES

@@ -1,10 +1,12 @@
-"""What is replayed on CUDA devices is what is trained: on one where there is one, and with a stand-in for CUDA graphs everywhere."""
+"""What is replayed on CUDA devices is what is trained: on one where there is one, and with a stand-in for
+CUDA graphs everywhere.
+"""
 
 import numpy as np
 import pytest
 import torch
-from companion.arms import runs_of
 from companion.division import settings as division
+from companion.experiment import runs_of
 from companion.nau_nmu import settings as nau_nmu
 from companion.npu import settings as npu
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -34,7 +36,9 @@ from nalm.training.trainers import trainer_of
 
 
 class Tape(TorchDispatchMode):
-    """Records tensor operations with the memory they read and write, as a CUDA graph does; Python does not run again when it is played."""
+    """Records tensor operations with the memory they read and write, as a CUDA graph does; Python does not
+    run again when it is played.
+    """
 
     def __init__(self):
         super().__init__()
@@ -159,7 +163,9 @@ def runs_of_the_papers():
     ids=lambda run: f"{type(run.task).__name__}-{run.labels['model']}-{run.recipe.stream}",
 )
 def test_an_update_stays_on_its_device(run):
-    """Batches are drawn there from seed and iteration. On the device "meta", which has shapes and no values, an update that asked for one would fail."""
+    """Batches are drawn there from seed and iteration. On the device "meta", which has shapes and no values,
+    an update that asked for one would fail.
+    """
 
     def on_device(tensor):
         return tensor.to("meta") if isinstance(tensor, torch.Tensor) else tensor

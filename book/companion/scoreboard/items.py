@@ -21,7 +21,7 @@ def _experiments() -> Iterator[Experiment]:
     for paper in (nau_nmu, npu, division):
         for module in pkgutil.iter_modules(paper.__path__, f"{paper.__name__}."):
             found = getattr(importlib.import_module(module.name), "EXPERIMENT", None)
-            if found is not None:
+            if isinstance(found, Experiment):
                 yield found
 
 
