@@ -3,20 +3,22 @@
 import io
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from companion import published, scoreboard
+from companion.division import compared
 from companion.division import judges as division
 from companion.measures import Interval
 from companion.nau_nmu import drawn, gates, penalty, ranges, subset_arithmetic
 from companion.nau_nmu import hidden_sizes as hidden
 from companion.nau_nmu import settings as nau_nmu
-from companion.statements import Judge
-from companion.scoreboard import Comparison
+from companion.scoreboard import ITEMS, Comparison
+from companion.scoreboard import board as board_module
 from companion.scoreboard.__main__ import main
-from companion.scoreboard.board import JUDGES
+from companion.statements import Claim, Explanation, Item, Statements, smallest_seen
 
 from nalm.records.store import COLUMNS, Store
 
@@ -63,20 +65,20 @@ def _judge(book, paper, item):
 
 
 def test_the_items_are_the_papers_figures_and_tables():
-    items = published.load("items")
     for paper, figures, tables in (("nau-nmu", 15, 6), ("npu", 7, 7), ("division", 24, 8)):
-        names = list(items[items["paper"] == paper]["item"])
+        names = [item.name for item in ITEMS if item.paper == paper]
         letter = "A" if paper == "npu" else ""
         numbers = [1] + [f"A{n}" for n in range(1, 7)] if letter else range(1, tables + 1)
         assert names == [f"Figure {n}" for n in range(1, figures + 1)] + [f"Table {n}" for n in numbers]
-    assert set(items["kind"]) == {"experiment", "analytic", "schematic", "configuration", "timing"}
-    experiments = items[items["kind"] == "experiment"]
-    assert experiments[["seeds", "metric", "published"]].notna().all(axis=None)
+    for item in ITEMS:
+        assert item.kind in ("experiment", "analytic", "schematic", "settings") and item.title
+        if item.kind == "experiment":
+            assert item.seeds and item.experiment and item.headline and item.published, item.name
 
 
 def test_without_rows_nothing_is_judged(book):
     board = scoreboard.build(book / "book" / "results")
-    assert len(board) == 67 and set(board["verdict"]) == {"not yet"}
+    assert len(board) == 67 and set(board["verdict"]) == {"open"}
     assert _item(board, "division", "Figure 3")["seeds"] == "0 of 25"
     assert (board["chapter"] == "").all()
 
@@ -95,22 +97,72 @@ def test_division_figure_3_differs_when_one_rate_does(book, monkeypatch):
     _record(book, "division/no-redundancy", _division(solved={("NRU", "U[1,2)"): 12}))
     line = _judge(book, "division", "Figure 3")
     assert (line["verdict"], line["agreeing"], line["differing"]) == ("differs", "19 of 20", "NRU on U[1,2)")
-    items = published.load("items")
-    explained = items.assign(explanation="The learning rate.", explains="NRU on U[1,2)")
-    original = published.load
-    monkeypatch.setattr(published, "load", lambda name: explained if name == "items" else original(name))
+    _explain(monkeypatch, "NRU on U[1,2)")
     line = _judge(book, "division", "Figure 3")
     assert (line["verdict"], line["explanation"]) == ("differs, explained", "The learning rate.")
-    explained["explains"] = "NRU on U[1.1,1.2)"
+    _explain(monkeypatch, "NRU on U[1.1,1.2)")
     assert _judge(book, "division", "Figure 3")["verdict"] == "differs"  # explained is something else
+
+
+def _explain(monkeypatch, statement):
+    """Division Figure 3 alone, with an explanation of that statement."""
+    item = next(one for one in ITEMS if (one.paper, one.name) == ("division", "Figure 3"))
+    explained = replace(item, explanations=(Explanation((statement,), "The learning rate."),))
+    monkeypatch.setattr(board_module, "ITEMS", [explained])
 
 
 def test_an_explanation_does_not_make_a_reproduced_item_differ(book, monkeypatch):
     _record(book, "division/no-redundancy", _division())
-    items, original = published.load("items").assign(explanation="Because."), published.load
-    monkeypatch.setattr(published, "load", lambda name: items if name == "items" else original(name))
+    _explain(monkeypatch, "NRU on U[1,2)")
     line = _judge(book, "division", "Figure 3")
     assert (line["verdict"], line["explanation"]) == ("reproduced", "")
+
+
+def _item_of(*claims, **fields):
+    common = {"seeds": 2, "iterations": 10, "runs": 2, "by": ("model",), "experiment": ("demo/x",)}
+    return Item("npu", "Figure 1", "", "experiment", lambda rows: claims, **(common | fields))
+
+
+def _rows_of(seeds, iterations=10):
+    return pd.DataFrame(
+        [{"model": "NMU", "seed": s, "iterations": iterations, "stream": "own"} for s in range(seeds)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("agrees", "seeds", "iterations", "fields", "verdict"),
+    [
+        (True, 2, 10, {}, "reproduced"),
+        (True, 1, 10, {}, "reproduced so far"),
+        (False, 1, 10, {}, "open"),
+        (True, 2, 9, {}, "open"),
+        (False, 2, 10, {}, "differs"),
+        (False, 2, 10, {"explanations": (Explanation(("a",), "because"),)}, "differs, explained"),
+        (False, 2, 10, {"explanations": (Explanation(("b",), "because"),)}, "differs"),
+        (True, 2, 10, {"comparable": False}, "not comparable"),
+        (True, 2, 10, {"kind": "settings"}, "documented"),
+        (True, 2, 10, {"kind": "analytic"}, "reproduced"),
+        (False, 2, 10, {"kind": "analytic"}, "differs"),
+    ],
+)
+def test_each_verdict_has_its_reason(agrees, seeds, iterations, fields, verdict):
+    kind = fields.pop("kind", "experiment")
+    item = replace(_item_of(Claim("a sentence", agrees, id="a"), **fields), kind=kind)
+    if kind != "experiment":
+        item = replace(item, statements=lambda: [Claim("a sentence", agrees, id="a")])
+    assert item.judge(_rows_of(seeds, iterations)).verdict == verdict
+
+
+def test_a_page_shows_what_was_not_run_and_counts_what_was():
+    judged = _item_of(Claim("one", True), Claim("two", False)).judge(_rows_of(2))
+    table = Statements([judged, _item_of().judge()])
+    assert table.count == "1 of 2" and judged.count == "1 of 2"
+    assert "Figure 1: 1 of 2 statements agree; Figure 1: not run statements agree" in table.caption
+    assert list(table.frame["agrees"]) == ["yes", "no", ""]
+
+
+def test_more_seeds_see_smaller_differences():
+    assert smallest_seen(10) > smallest_seen(25) > smallest_seen(100) > smallest_seen(225)
 
 
 @pytest.mark.parametrize(
@@ -148,24 +200,24 @@ def test_division_figure_17_tells_negative_ranges_from_positive_ones(book):
 
 
 @pytest.mark.parametrize(
-    "change, seeds, iterations",
-    [({"seeds": 24}, "24 of 25", "50,000 of 50,000"), ({"iterations": 2000}, "25 of 25", "2,000 of 50,000")],
+    ("change", "seeds", "iterations", "verdict"),
+    [
+        ({"seeds": 24}, "24 of 25", "50,000 of 50,000", "reproduced so far"),
+        ({"iterations": 2000}, "0 of 25", "2,000 of 50,000", "open"),
+    ],
 )
-def test_fewer_seeds_or_iterations_than_the_paper_are_not_judged(book, change, seeds, iterations):
+def test_fewer_seeds_or_iterations_than_the_paper_are_not_reproduced(
+    book, change, seeds, iterations, verdict
+):
     _record(book, "division/no-redundancy", _division(**change))
     line = _judge(book, "division", "Figure 3")
-    assert (line["verdict"], line["ours"], line["seeds"], line["iterations"]) == (
-        "not yet",
-        "",
-        seeds,
-        iterations,
-    )
+    assert (line["verdict"], line["seeds"], line["iterations"]) == (verdict, seeds, iterations)
 
 
 def test_a_missing_configuration_is_not_judged(book):
     rows = [row for row in _division() if (row["model"], row["range"]) != ("NMRU", "U[1,2)")]
     _record(book, "division/no-redundancy", rows)
-    assert _judge(book, "division", "Figure 3")[["verdict", "seeds"]].tolist() == ["not yet", "0 of 25"]
+    assert _judge(book, "division", "Figure 3")[["verdict", "seeds"]].tolist() == ["open", "0 of 25"]
 
 
 def test_streams_lengths_and_other_models_are_not_mixed(book):
@@ -229,7 +281,7 @@ def test_nau_nmu_table_2(book):
     assert line["ours"].startswith("0.98 [0.93") and (line["seeds"], line["runs"]) == ("100 of 100", "1100")
     assert {what.rpartition(", ")[2] for what in line["differing"].split("; ")} <= {"sparsity error", "mean"}
     assert "success" not in line["differing"] and "median" not in line["differing"]
-    assert _judge(book, "nau-nmu", "Table 6")["verdict"] == "not yet"  # of which these are eleven lines
+    assert _judge(book, "nau-nmu", "Table 6")["verdict"] == "open"  # of which these are eleven lines
 
 
 def test_nau_nmu_table_2_differs_if_fewer_are_solved(book):
@@ -240,7 +292,7 @@ def test_nau_nmu_table_2_differs_if_fewer_are_solved(book):
 
 def test_nau_nmu_table_2_waits_for_all_its_models(book):
     _record(book, "nau-nmu/arithmetic", [row for row in _subsets() if row["model"] != "NALU"])
-    assert _judge(book, "nau-nmu", "Table 2")["verdict"] == "not yet"
+    assert _judge(book, "nau-nmu", "Table 2")["verdict"] == "open"
 
 
 PRINTED = {
@@ -563,7 +615,7 @@ def test_figure_3_is_judged_by_both_halves(book):
     for experiment, rows in {"hidden": upper.to_dict("records"), "ranges": lower}.items():
         _record(book, f"nau-nmu/{experiment}", rows)
     assert _judge(book, "nau-nmu", "Figure 3")[["verdict", "seeds", "runs"]].tolist() == [
-        "not yet",
+        "open",
         "0 of 50",
         "3500",
     ]
@@ -678,7 +730,7 @@ def test_penalties_gates_and_schedules_of_our_own_do_not_count_for_npu_table_1(b
 
 def test_npu_table_1_is_not_judged_by_nine_seeds(book):
     _record(book, "npu/large-scale", _large(seeds=9))
-    assert _judge(book, "npu", "Table 1")[["verdict", "seeds"]].tolist() == ["not yet", "9 of 10"]
+    assert _judge(book, "npu", "Table 1")[["verdict", "seeds"]].tolist() == ["open", "9 of 10"]
 
 
 def test_the_rule():
@@ -700,7 +752,7 @@ def test_writing_and_checking(book, capsys):
     assert _run(book, "--check") == 1
     assert "scoreboard.csv is stale" in capsys.readouterr().err
     assert _run(book) == 0
-    assert "0 of the 67 figures and tables are reproduced" in capsys.readouterr().out
+    assert "0 of the 44 experiments are reproduced" in capsys.readouterr().out
     assert _run(book, "--check") == 0
     chapter = book / "book" / "division" / "no-redundancy.ipynb"
     chapter.parent.mkdir()
@@ -710,19 +762,15 @@ def test_writing_and_checking(book, capsys):
     assert _run(book) == 0 and _run(book, "--check") == 0
     readme = (book / "README.md").read_text("utf-8")
     assert readme.startswith("# nalm\n") and readme.endswith("\nend\n") and "old" not in readme
-    assert "| Neural Division Modules | [Figure 3](book/division/no-redundancy.ipynb) |" in readme
+    assert "**1 of the 44 experiments are reproduced**" in readme
     board = scoreboard.load(book / "book" / "results" / "scoreboard.csv")
     assert (
         _item(board, "division", "Figure 3")["command"]
         == "papermill book/division/no-redundancy.ipynb out.ipynb"
     )
     assert _item(board, "division", "Figure 3")["verdict"] == "reproduced"
-    assert scoreboard.summary(board).frame["reproduced"].tolist() == [
-        0,
-        0,
-        2,
-        2,
-    ]  # and Table 1, whose chapter is the same
+    counted = scoreboard.summary(board).frame.set_index(["kind", "paper"])
+    assert counted.loc[("experiments", "all"), ["items", "reproduced", "open"]].tolist() == [44, 1, 43]
     page = scoreboard.Board(board)._repr_html_()
     assert page.count("<tr data-paper=") == 67
     assert '<a href="division/no-redundancy.html">Neural Division Modules, Figure 3</a>' in page
@@ -734,7 +782,7 @@ def test_what_is_missing_is_counted_and_timed_by_what_is_there(book):
     board = scoreboard.build(book / "book" / "results")
     line = scoreboard.missing(board).frame.set_index("item").loc["Neural Division Modules, Figure 3"]
     used = int(_item(board, "division", "Figure 3")["runs"])
-    needed = int(_item(published.load("items"), "division", "Figure 3")["runs"])
+    needed = next(one.runs for one in ITEMS if (one.paper, one.name) == ("division", "Figure 3"))
     assert 0 < used <= len(rows) and used < needed
     assert line[["runs recorded", "of", "hours to go"]].tolist() == [used, needed, 2 * (needed - used)]
     untouched = scoreboard.missing(board).frame.set_index("item").loc["Neural Arithmetic Units, Figure 7"]
@@ -758,14 +806,11 @@ def test_short_runs_do_not_count_but_tell_the_time(book):
 
 
 @pytest.mark.parametrize(
-    "item", [item for item, judge in JUDGES.items() if not isinstance(judge, Judge)], ids=" ".join
+    "item", [one for one in ITEMS if one.kind != "experiment"], ids=lambda one: f"{one.paper} {one.name}"
 )
 def test_what_needs_no_rows_agrees_with_the_paper_or_is_explained(item):
-    compared = list(JUDGES[item]())
-    explained = _item(published.load("items"), *item)["explains"]
-    assert compared and "; ".join(one.what for one in compared if not one.agrees) == (
-        "" if explained != explained else explained
-    )
+    judged = item.judge()
+    assert judged.statements and judged.verdict in ("documented", "reproduced", "differs, explained")
 
 
 def test_a_count_of_ranges_comes_with_what_other_seeds_would_give():
@@ -775,14 +820,14 @@ def test_a_count_of_ranges_comes_with_what_other_seeds_would_give():
         for (m, r), count in solved.items()
         for seed in range(25)
     ]
-    found = division._ranges_where(pd.DataFrame(rows), "a", "b", np.greater, 3, "")
+    found = compared.ranges_where(pd.DataFrame(rows), "a", "b", np.greater, 3, "")
     assert (found.ours.estimate, found.ours.low, found.ours.high, found.agrees) == (2, 1, 2, False)
 
 
 def test_smaller_ranges_are_later_where_most_units_with_two_ranges_are():
     def later(*times):
         rows = [
-            {"model": m, "range": division.SMALL[r], "success": at is not None, "solved_at": at}
+            {"model": m, "range": compared.SMALL[r], "success": at is not None, "solved_at": at}
             for m, r, at in times
         ]
         return division._later(pd.DataFrame(rows))
