@@ -223,6 +223,15 @@ class Judgement:
         return sum(one.agrees for one in self.statements)
 
     @property
+    def said(self) -> str:
+        """``"Figure 1: 8 of 9 statements agree"``."""
+        return (
+            f"{self.item.name}: {self.count} statements agree"
+            if self.statements
+            else f"{self.item.name}: not run at full length"
+        )
+
+    @property
     def count(self) -> str:
         """``"8 of 9"``: statements that agree; ``"not run"`` where there are none."""
         return f"{self.agreeing} of {len(self.statements)}" if self.statements else "not run"
@@ -255,7 +264,7 @@ class Statements(Table):
                 lines.append(
                     {"": judged.item.name, "statement": "not run", "published": "", "here": "", "agrees": ""}
                 )
-        counts = "; ".join(f"{one.item.name}: {one.count} statements agree" for one in judgements)
+        counts = "; ".join(one.said for one in judgements)
         super().__init__(pd.DataFrame(lines), caption=counts, wrap=True)
         self.judgements = tuple(judgements)
 

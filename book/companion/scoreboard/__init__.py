@@ -9,11 +9,12 @@ verdict and does not change it.
 """
 
 from companion.scoreboard.board import PAPERS, build, load
-from companion.scoreboard.items import ITEMS
+from companion.scoreboard.items import EXPERIMENTS, ITEMS
 from companion.scoreboard.page import Board, missing, readme_block, summary
 from companion.statements import VERDICTS, Claim, Comparison
 
 __all__ = [
+    "EXPERIMENTS",
     "ITEMS",
     "PAPERS",
     "VERDICTS",
