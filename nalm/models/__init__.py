@@ -5,6 +5,7 @@ A :class:`Stack` is a stack of units, a :class:`GatedStack` one whose gate is re
 of units. ``recorded`` is how the names of the parameters begin that rows keep.
 """
 
+from nalm.extras import train as _  # noqa: F401
 from nalm.models.digit_sequence import DigitSequence
 from nalm.models.gated_stack import GatedStack
 from nalm.models.node import NODE

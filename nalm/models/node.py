@@ -8,7 +8,6 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import NonNegativeInt, PositiveFloat, model_validator
 from torch import Tensor, nn
-from torchdiffeq import odeint
 
 from nalm.models.stack import Layer
 from nalm.units.functional import clamped
@@ -106,6 +105,8 @@ class ODENetwork(nn.Module):
         )
 
     def forward(self, times: Tensor) -> Tensor:
+        from torchdiffeq import odeint
+
         start = torch.tensor(self.initial_state, dtype=torch.float64, device=times.device)
         asked = times[:, 0].double()
         later = asked > 0

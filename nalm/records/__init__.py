@@ -2,6 +2,7 @@
 verify what is published.
 """
 
+from nalm.extras import train as _  # noqa: F401
 from nalm.records.cluster import check_scheduler
 from nalm.records.code import freshness
 from nalm.records.comparison import Tolerances

@@ -6,7 +6,6 @@ Dask (``pip install 'nalm[cluster]'``) is imported only where a scheduler is nam
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import queue
 import re
 import uuid
@@ -86,10 +85,9 @@ def _connected(address: str) -> Iterator[Client]:
             f"scheduler={address!r} is not the address of a Dask scheduler; it looks like 'tcp://host:8786', "
             "and '' stands for none."
         )
-    if importlib.util.find_spec("distributed") is None:
-        raise ValueError(
-            f"scheduler={address!r} needs Dask, which is not installed: pip install 'nalm[cluster]'."
-        )
+    from nalm.extras import cluster as _  # noqa: F401
+
+    # isort: split
     from distributed import Client
 
     with ThreadPoolExecutor(1) as thread:  # where no event loop is running, as there is in a notebook

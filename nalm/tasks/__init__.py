@@ -1,5 +1,6 @@
 """Tasks: what is learned. A task draws data; it trains nothing."""
 
+from nalm.extras import train as _  # noqa: F401
 from nalm.tasks.digits import DigitSequenceTask
 from nalm.tasks.fsir import FractionalSIRTask, fractional_sir
 from nalm.tasks.large_scale import LargeScaleTask, sobol

@@ -83,6 +83,10 @@ def _folder_of_mnist() -> tuple[Path, str]:
 
 def _downloaded() -> Path:
     from platformdirs import user_cache_path
+
+    from nalm.extras import digits as _  # noqa: F401
+
+    # isort: split
     from torchvision.datasets import MNIST
 
     root = user_cache_path("nalm")
@@ -98,6 +102,9 @@ def _downloaded() -> Path:
 
 
 def _sklearn() -> DigitImages:
+    from nalm.extras import digits as _  # noqa: F401
+
+    # isort: split
     from sklearn.datasets import load_digits
 
     digits = load_digits()

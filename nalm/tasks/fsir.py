@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from pydantic import Field, NonNegativeFloat
 from torch import Tensor
-from torchdiffeq import odeint
 
 from nalm.tasks.task import EvaluationSet, Task, Tensors
 
@@ -49,6 +48,8 @@ def fractional_sir(t: Tensor, state: Tensor) -> Tensor:
 @lru_cache
 def _states(start: float, end: float) -> Tensor:
     """The states (40, 3) at equally spaced times of [start, end], to ten digits."""
+    from torchdiffeq import odeint
+
     times = torch.linspace(start, end, POINTS, dtype=torch.float64)
     from_start = times if start == 0.0 else torch.cat([times.new_zeros(1), times])
     initial = torch.tensor(INITIAL_STATE, dtype=torch.float64)

@@ -21,7 +21,6 @@ from typing import Literal
 import numpy as np
 import torch
 from pydantic import Field, PositiveFloat, model_validator
-from scipy import stats
 from torch import Tensor
 
 from nalm.values import Value
@@ -154,6 +153,8 @@ class TruncatedNormal(Value):
         return (self.low - self.mean) / self.deviation, (self.high - self.mean) / self.deviation
 
     def sample(self, generator: np.random.RandomState, shape: tuple[int, ...]) -> np.ndarray:
+        from scipy import stats
+
         return stats.truncnorm.rvs(
             *self._bounds(), loc=self.mean, scale=self.deviation, size=shape, random_state=generator
         )
@@ -162,6 +163,8 @@ class TruncatedNormal(Value):
         return self.sample(generator, (count, *shape))
 
     def numbers(self, inputs: int) -> Tensors:
+        from scipy import stats
+
         below, until = stats.norm.cdf(self._bounds())
         values = {
             "mean": self.mean,

@@ -1,5 +1,6 @@
 """Training: recipes, random streams, optimisers, and the ensemble that trains many runs at once."""
 
+from nalm.extras import train as _  # noqa: F401
 from nalm.training.checkpoint import Checkpoint
 from nalm.training.ensemble import Ensemble, check_device
 from nalm.training.graphed import GraphedEnsemble

@@ -18,8 +18,9 @@ import warm
 from companion.parameters import check
 from distributed import Client
 
+from nalm import extras
 from nalm.models import Stack
-from nalm.records import Store, cluster, memoised, run_all, workers
+from nalm.records import Store, check_scheduler, cluster, memoised, run_all, workers
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run
 
@@ -238,8 +239,9 @@ def test_a_scheduler_that_does_not_answer_is_refused(monkeypatch, silent, tmp_pa
 
 
 def test_without_dask_the_sentence_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(cluster.importlib.util, "find_spec", lambda name: None)
-    refused("tcp://127.0.0.1:8786", r"needs Dask, which is not installed: pip install 'nalm\[cluster\]'")
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"distributed, which is not .*: pip install 'nalm\[cluster\]'"):
+        check_scheduler("tcp://127.0.0.1:8786")
 
 
 def test_no_scheduler_is_fine():

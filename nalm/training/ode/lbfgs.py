@@ -8,7 +8,6 @@ import queue
 import threading
 
 import numpy as np
-from scipy.optimize import minimize
 
 from nalm.training.ode.answers import Losses
 from nalm.training.optimisers import LBFGS
@@ -85,6 +84,8 @@ class _Run:
             self.asked.put((self.number, None))
 
     def _minimise(self) -> None:
+        from scipy.optimize import minimize
+
         left = self.settings.iterations
         while left > 0:
             before = self.lowest
