@@ -107,12 +107,14 @@ class Experiment:
         return parameters.check(namespace, **self.rules)
 
     def rows(self, p: SimpleNamespace) -> Rows:
-        """A row for each run that the parameters ask for: recorded rows are read, missing ones are trained."""
+        """A row for each run that the parameters ask for: recorded rows are read, missing ones are trained.
+
+        A page with the parameter ``train`` trains them only if that is true.
+        """
+        how = {"scheduler": getattr(p, "scheduler", ""), "train": getattr(p, "train", True)}
         asked = self.runs(p)
         parts = [
-            run_all(list(runs), name, p.results, p.device, scheduler=getattr(p, "scheduler", ""))
-            for name, runs in asked.items()
-            if runs
+            run_all(list(runs), name, p.results, p.device, **how) for name, runs in asked.items() if runs
         ]
         return Rows(pd.concat(parts, ignore_index=True), p.results)
 
