@@ -5,11 +5,10 @@ and networks, the descriptions it is made of, what trains it and how its row is 
 loss or optimiser makes no row older that does not use it, nor does anything that changes no number: where a
 definition stands, checkpoints, progress, error messages. PyTorch counts by its minor version, 2.12.
 
-A change of code that changes no result makes rows older than it all the same. :func:`nalm.records.confirm`
-retrains a sample of them, and where it comes out the same to the last digit, the others count as confirmed
-whose configurations take the same way through the code (``way``).
-:func:`~companion.verification.sidebyside.compare_code` runs old and new code side by side instead, on every
-structure that rows have.
+A change of code that changes no result makes rows older than it all the same. Two notes in a sidecar say that
+they are right still: a confirmation, that a sample of them was retrained to the last digit, which counts for all
+rows whose configurations take the same way through the code (``way``); and a comparison, that old and new code
+were run side by side and gave the same.
 """
 
 from __future__ import annotations

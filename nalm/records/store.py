@@ -168,9 +168,7 @@ class Store:
         )
 
     def note(self, kind: str, note: dict[str, Any]) -> None:
-        """Add to the sidecar's ``"confirmations"`` (:func:`nalm.records.confirm`) or ``"comparisons"``
-        (:func:`~companion.verification.sidebyside.compare_code`).
-        """
+        """Add to the sidecar's ``"confirmations"`` or ``"comparisons"``, which :mod:`nalm.records.code` reads."""
         with self._locked():
             self.read()  # a sidecar that was lost is not to be replaced by one that lacks what it said
             sidecar = self.sidecar()
