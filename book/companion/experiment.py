@@ -18,7 +18,7 @@ from pydantic import Field
 from companion import parameters
 from companion.recorded import read
 from companion.rows import Rows
-from companion.statements import Item, Statements
+from companion.statements import Item, Statement, Statements
 
 __all__ = ["Arm", "Experiment", "runs_of"]
 
@@ -85,6 +85,7 @@ class Experiment:
         runs: the chapter's parameters -> results file -> the runs that are kept there.
         items: the figures and tables that it shows, in the page's order.
         rules: parameter -> what it may be, see :mod:`companion.parameters`.
+        also: other results files, whose recorded rows count as well: a run of two figures is trained once.
 
     A chapter is rerun with other parameters, so an item is judged there by the rows that there are: where a configuration is missing, it is "not run".
     """
@@ -93,6 +94,7 @@ class Experiment:
     runs: Callable[[SimpleNamespace], Mapping[str, Sequence[Run]]]
     items: tuple[Item, ...] = ()
     rules: Mapping[str, parameters.Rule] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         own = tuple(item if item.chapter else replace(item, chapter=self.chapter) for item in self.items)
@@ -111,7 +113,11 @@ class Experiment:
 
         A page with the parameter ``train`` trains them only if that is true.
         """
-        how = {"scheduler": getattr(p, "scheduler", ""), "train": getattr(p, "train", True)}
+        how = {
+            "scheduler": getattr(p, "scheduler", ""),
+            "train": getattr(p, "train", True),
+            "also": self.also,
+        }
         asked = self.runs(p)
         parts = [
             run_all(list(runs), name, p.results, p.device, **how) for name, runs in asked.items() if runs
@@ -135,3 +141,15 @@ class Experiment:
         """What the items state beside these rows, as a table; all items of the experiment if none are named."""
         items = [self.item(name) for name in names] or self.items
         return Statements([item.judge(rows.frame, read) for item in items])
+
+    def so_far(
+        self, rows: Rows, name: str, shown: Callable[[Statement], bool] = lambda one: True
+    ) -> Statements:
+        """As :meth:`statements` of one item; while it is not run in full, what can be compared already.
+
+        Args:
+            rows: of this experiment.
+            name: of the item.
+            shown: which statements are shown; all are counted.
+        """
+        return Statements([self.item(name).judge_so_far(rows.frame, read)], shown)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, get_args
 
@@ -187,6 +187,18 @@ class Item:
         compared = list(self.statements(rows)) if complete else []
         return self._judged(compared, read, int(sizes.min()) if complete else 0)
 
+    def judge_so_far(self, rows: pd.DataFrame, read: Read | None = None) -> Judgement:
+        """As :meth:`judge`; while it is open, what its runs of full length can be compared in already.
+
+        The scoreboard counts none of that.
+        """
+        whole = self.judge(rows, read)
+        if whole.statements or self.statements is None:
+            return whole
+        found = self.select(rows)
+        full = found if found.empty else found[found["iterations"] >= self.iterations]
+        return whole if full.empty else replace(whole, statements=tuple(self.statements(full)))
+
     def _judged(self, compared: list[Statement], read: Read | None, seeds: int) -> Judgement:
         differing = {one.id or one.what for one in compared if not one.agrees}
         reasons = [one for one in self.explanations if set(one.of) & differing]
@@ -225,11 +237,10 @@ class Judgement:
     @property
     def said(self) -> str:
         """``"Figure 1: 8 of 9 statements agree"``."""
-        return (
-            f"{self.item.name}: {self.count} statements agree"
-            if self.statements
-            else f"{self.item.name}: not run at full length"
-        )
+        if self.statements and (self.seeds or self.item.kind != "experiment"):
+            return f"{self.item.name}: {self.count} statements agree"
+        so_far = f"; of what can be compared so far, {self.count} agree" if self.statements else ""
+        return f"{self.item.name}: not run at full length{so_far}"
 
     @property
     def count(self) -> str:
@@ -242,13 +253,16 @@ class Statements(Table):
 
     Args:
         judgements: of the items, in the order to be shown.
+        shown: which statements are shown; all are counted.
     """
 
-    def __init__(self, judgements: Sequence[Judgement]) -> None:
+    def __init__(
+        self, judgements: Sequence[Judgement], shown: Callable[[Statement], bool] = lambda one: True
+    ) -> None:
         lines = []
         for judged in judgements:
             reasons = {name: one for one in judged.item.explanations for name in one.of}
-            for one in judged.statements:
+            for one in filter(shown, judged.statements):
                 published = text(one.published) if isinstance(one, Comparison) else ""
                 agrees = "yes" if one.agrees else "no, explained" if (one.id or one.what) in reasons else "no"
                 lines.append(
