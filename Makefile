@@ -1,4 +1,4 @@
-# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make take-rows · make scoreboard · make bench · make soak · make clean · make clean-cache
+# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make take-rows · make scoreboard · make bench · make soak · make lint · make wheel · make clean · make clean-cache
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -16,7 +16,7 @@ QUICK := tests/units tests/tasks tests/records/test_store.py tests/records/test_
 BROWSER = CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book live rerun verify compare-code replay take-rows scoreboard bench soak test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
+.PHONY: help setup book live rerun verify compare-code replay take-rows scoreboard bench soak lint wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
 
 help:
 	@echo 'make book            build the book into $(HTML)'
@@ -32,6 +32,8 @@ help:
 	@echo 'make scoreboard      write the scoreboard and the table of the README anew from the recorded runs'
 	@echo 'make bench           measure how fast runs are trained on this machine, and its floor: ARGS="division-2 cnn"'
 	@echo 'make soak            kill and restart sweeps at random moments and compare their rows, MINUTES=$(MINUTES)'
+	@echo 'make lint            look for what is unused, badly laid out or of a wrong type, as the tests do'
+	@echo 'make wheel           build the library alone, without the book, into dist'
 	@echo 'make clean           remove what was built; make clean-cache: compiled code, which is kept for later processes'
 
 setup: $(READY)
@@ -86,6 +88,18 @@ bench: $(READY)
 soak: $(READY)
 	$(BIN)/python tests/soak.py $(MINUTES)
 
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# What an earlier build left behind would get into the wheel.
+wheel: $(READY)
+	@rm -rf build dist
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w dist .
+	@rm -rf build
+	@echo "The wheel: $$(ls dist/*.whl)"
+
 test: $(READY)
 	@$(BROWSER) $(PYTEST)
 
@@ -110,7 +124,7 @@ test-book: $(READY)
 	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_chromium.py tests/book/test_readme.py
 
 clean:
-	rm -rf _build build .pytest_cache .hypothesis
+	rm -rf _build build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
 
 clean-cache: $(READY)
 	$(BIN)/python -c 'from nalm.training.kept import clean; clean()'

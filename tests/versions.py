@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MARKS = "<!-- versions -->", "<!-- /versions -->"
 SHOWN = ("Python", "torch", "torchvision", "numpy", "scipy", "pandas", "pydantic")
 KINDS = ("oldest", "newest")
+EXTRAS = ("train", "digits")
 TESTING = ("pytest", "pytest-xdist", "hypothesis")
 TRAINING = """
 import tempfile
@@ -71,7 +72,7 @@ def installed(kind: str, folder: Path) -> Path:
     run(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, source, cwd=folder)
     (wheel,) = folder.glob("nalm-*.whl")
     if kind == "newest":
-        run(*pip, "--upgrade", wheel, cwd=folder)
+        run(*pip, "--upgrade", f"{wheel}[{','.join(EXTRAS)}]", cwd=folder)
     else:
         run(*pip, *map(oldest, required()), cwd=folder)
         run(*pip, "--no-deps", wheel, cwd=folder)
@@ -81,7 +82,12 @@ def installed(kind: str, folder: Path) -> Path:
 
 
 def required() -> list[str]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    """What the library needs, with those of the extras that training runs on images of digits needs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = project["dependencies"] + [
+        one for name in EXTRAS for one in project["optional-dependencies"][name]
+    ]
+    return [one for one in needed if not one.startswith("nalm[")]
 
 
 def oldest(requirement: str) -> str:

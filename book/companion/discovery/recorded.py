@@ -41,10 +41,10 @@ def discover_all(runs: Sequence[Run], results: str = "", progress: bool = True) 
         progress: show a bar.
 
     Returns:
-        One line per run: ``numbers`` that are free, ``error`` on the data in units of the variables' variances,
-        ``mse`` on the data and ``test_mse`` on the evaluation set ``test``, both as in rows, ``weights`` (JSON, as
-        in rows), ``path`` ([[numbers, error], ...]), ``seconds``, ``fresh`` (whether the code of the search is
-        still the same), and the labels of the run.
+        One line per run: ``numbers`` that are free, ``error`` on the data in units of the variables'
+        variances, ``mse`` on the data and ``test_mse`` on the evaluation set ``test``, both as in rows,
+        ``weights`` (JSON, as in rows), ``path`` ([[numbers, error], ...]), ``seconds``, ``fresh`` (whether
+        the code of the search is still the same), and the labels of the run.
     """
     own = results_folder(results) / NAME
     known = {key: found for file in (PUBLISHED / NAME, own) for key, found in _read(file).items()}
