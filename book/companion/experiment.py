@@ -1,4 +1,6 @@
-"""An experiment, defined once: its parameters, its runs, the items of the paper that it decides. Chapter, scoreboard and tests use the same object."""
+"""An experiment, defined once: its parameters, its runs, the items of the paper that it decides. Chapter,
+scoreboard and tests use the same object.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from pydantic import Field
 from companion import parameters
 from companion.recorded import read
 from companion.rows import Rows
-from companion.statements import Item, Statement, Statements
+from companion.statements import Item, Statements, Which, every
 
 __all__ = ["Arm", "Experiment", "runs_of"]
 
@@ -87,7 +89,8 @@ class Experiment:
         rules: parameter -> what it may be, see :mod:`companion.parameters`.
         also: other results files, whose recorded rows count as well: a run of two figures is trained once.
 
-    A chapter is rerun with other parameters, so an item is judged there by the rows that there are: where a configuration is missing, it is "not run".
+    A chapter is rerun with other parameters, so an item is judged there by the rows that there are: where a
+    configuration is missing, it is "not run".
     """
 
     chapter: str
@@ -142,14 +145,13 @@ class Experiment:
         items = [self.item(name) for name in names] or self.items
         return Statements([item.judge(rows.frame, read) for item in items])
 
-    def so_far(
-        self, rows: Rows, name: str, shown: Callable[[Statement], bool] = lambda one: True
-    ) -> Statements:
+    def so_far(self, rows: Rows, name: str, part: Which = every, shown: Which = every) -> Statements:
         """As :meth:`statements` of one item; while it is not run in full, what can be compared already.
 
         Args:
             rows: of this experiment.
             name: of the item.
-            shown: which statements are shown; all are counted.
+            part: which statements are meant while it is not.
+            shown: which of these are shown; all are counted.
         """
-        return Statements([self.item(name).judge_so_far(rows.frame, read)], shown)
+        return Statements([self.item(name).judge_so_far(rows.frame, part, read)], shown)

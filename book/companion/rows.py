@@ -82,6 +82,11 @@ class Rows:
         values = self.frame[column].dropna()
         return text(float(statistic(values)), digits) if len(values) else NOT_RUN
 
+    def whole(self, column: str, statistic: Callable[[pd.Series], float] = pd.Series.mean) -> str:
+        """The mean, or another statistic, of a column to the last whole number, ``"1,004,000"``: for iterations."""
+        values = self.frame[column].dropna()
+        return f"{statistic(values):,.0f}" if len(values) else NOT_RUN
+
     def weights(self, name: str) -> np.ndarray:
         """A parameter of each run as it was selected, ``(runs, *shape)``; ``name`` as in the module, ``"0.weight"``."""
         return np.array([json.loads(row)[name] for row in self.frame["weights"]])

@@ -1,10 +1,13 @@
-"""What an item of a paper states, beside what rows say: one list, printed by its chapter, counted by the scoreboard, evaluated by the tests.
+"""What an item of a paper states, beside what rows say: one list, printed by its chapter, counted by the
+scoreboard, evaluated by the tests.
 
-An **item** is a figure or a table. It knows its protocol, the rows that belong to it, its statements, and why what differs does. A **statement** is a
-number (:class:`Comparison`) or a sentence (:class:`Claim`) of the paper. The rules, the same for all items:
+An **item** is a figure or a table. It knows its protocol, the rows that belong to it, its statements, and why
+what differs does. A **statement** is a number (:class:`Comparison`) or a sentence (:class:`Claim`) of the
+paper. The rules, the same for all items:
 
-* A number agrees if the two 95 % intervals overlap: Wilson's for a rate, the papers' own for means; a published number without an interval agrees if
-  it lies in ours. :func:`smallest_seen` says which difference of two rates this sees.
+* A number agrees if the two 95 % intervals overlap: Wilson's for a rate, the papers' own for means; a
+  published number without an interval agrees if it lies in ours. :func:`smallest_seen` says which difference
+  of two rates this sees.
 * A sentence agrees if it holds in the rows.
 * A verdict is computed, never entered: see :meth:`Item.judge`.
 """
@@ -53,9 +56,11 @@ Verdict = Literal[
     "not comparable",
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""*replayed*: published outcomes seed by seed. *reproduced*: every statement agrees, at the paper's protocol. *reproduced so far*: so far as seeds and
-iterations go that are trained. *differs, explained*: an experiment or the authors' code shows why for everything that does not agree. *differs*. *open*:
-not trained yet. *documented*: schematics and settings, of which nothing is trained. *not comparable*: seconds on another machine, for example."""
+"""*replayed*: published outcomes seed by seed. *reproduced*: every statement agrees, at the paper's protocol.
+*reproduced so far*: so far as seeds and iterations go that are trained. *differs, explained*: an experiment
+or the authors' code shows why for everything that does not agree. *differs*. *open*: not trained yet.
+*documented*: schematics and settings, of which nothing is trained. *not comparable*: seconds on another
+machine, for example."""
 
 Read = Callable[[str], pd.DataFrame]
 """The recorded rows of an experiment by its name."""
@@ -97,15 +102,19 @@ class Claim:
 
 
 Statement = Comparison | Claim
+Which = Callable[[Statement], bool]
+
+
+def every(one: Statement) -> bool:
+    return True
 
 
 @dataclass(frozen=True)
 class Explanation:
     """Why some statements of an item do not agree, shown by an experiment or by the authors' code.
 
-    Args:
-        of: the statements, by ``id``, or by ``what`` where they have none.
-        text: one or two sentences; every number of ours in it is computed, so it is a function of the recorded rows where it has any.
+    Args: of: the statements, by ``id``, or by ``what`` where they have none. text: one or two sentences;
+        every number of ours in it is computed, so it is a function of the recorded rows where it has any.
     """
 
     of: tuple[str, ...]
@@ -119,21 +128,15 @@ class Explanation:
 class Item:
     """A figure or table of a paper.
 
-    Args:
-        paper: ``"nau-nmu"``, ``"npu"`` or ``"division"``.
-        name: ``"Figure 3"``.
-        title: what it shows.
-        kind: an experiment has runs; an analytic figure is computed; schematics and settings are documented.
-        statements: what is compared, the headline first: of the rows that belong to it, or of nothing for the other kinds.
-        headline: what the first statement measures, and ``published``, its published value as text.
-        seeds, iterations, runs: the paper's protocol.
-        experiment: the experiments whose rows it is judged by.
-        rows: which of these rows belong to it.
-        by: the columns that make a configuration, each of which needs the paper's seeds.
-        explanations: why what differs does.
-        comparable: whether the numbers can be compared at all.
-        compared: which part of the item is compared, where that is not all of it, for example "9 of 14 values".
-        chapter: the page that shows it.
+    Args: paper: ``"nau-nmu"``, ``"npu"`` or ``"division"``. name: ``"Figure 3"``. title: what it shows. kind:
+        an experiment has runs; an analytic figure is computed; schematics and settings are documented.
+        statements: what is compared, the headline first: of the rows that belong to it, or of nothing for the
+        other kinds. headline: what the first statement measures, and ``published``, its published value as
+        text. seeds, iterations, runs: the paper's protocol. experiment: the experiments whose rows it is
+        judged by. rows: which of these rows belong to it. by: the columns that make a configuration, each of
+        which needs the paper's seeds. explanations: why what differs does. comparable: whether the numbers
+        can be compared at all. compared: which part of the item is compared, where that is not all of it, for
+        example "9 of 14 values". chapter: the page that shows it.
     """
 
     paper: str
@@ -168,8 +171,8 @@ class Item:
     def judge(self, rows: pd.DataFrame | None = None, read: Read | None = None) -> Judgement:
         """What it states beside what the rows say.
 
-        An experiment is *open* until all its configurations are trained at full length. With fewer seeds than the paper's it is *reproduced so far* at
-        best, and stays *open* if a statement does not agree.
+        An experiment is *open* until all its configurations are trained at full length. With fewer seeds than
+        the paper's it is *reproduced so far* at best, and stays *open* if a statement does not agree.
 
         Args:
             rows: of its experiments; not needed where nothing is trained.
@@ -187,7 +190,7 @@ class Item:
         compared = list(self.statements(rows)) if complete else []
         return self._judged(compared, read, int(sizes.min()) if complete else 0)
 
-    def judge_so_far(self, rows: pd.DataFrame, read: Read | None = None) -> Judgement:
+    def judge_so_far(self, rows: pd.DataFrame, part: Which = every, read: Read | None = None) -> Judgement:
         """As :meth:`judge`; while it is open, what its runs of full length can be compared in already.
 
         The scoreboard counts none of that.
@@ -197,7 +200,7 @@ class Item:
             return whole
         found = self.select(rows)
         full = found if found.empty else found[found["iterations"] >= self.iterations]
-        return whole if full.empty else replace(whole, statements=tuple(self.statements(full)))
+        return whole if full.empty else replace(whole, statements=tuple(filter(part, self.statements(full))))
 
     def _judged(self, compared: list[Statement], read: Read | None, seeds: int) -> Judgement:
         differing = {one.id or one.what for one in compared if not one.agrees}
@@ -256,9 +259,7 @@ class Statements(Table):
         shown: which statements are shown; all are counted.
     """
 
-    def __init__(
-        self, judgements: Sequence[Judgement], shown: Callable[[Statement], bool] = lambda one: True
-    ) -> None:
+    def __init__(self, judgements: Sequence[Judgement], shown: Which = every) -> None:
         lines = []
         for judged in judgements:
             reasons = {name: one for one in judged.item.explanations for name in one.of}
@@ -290,7 +291,8 @@ class Statements(Table):
 
 @cache
 def smallest_seen(seeds: int, power: float = 0.8) -> float:
-    """The smallest difference between two success rates, one of them one half, that overlap of Wilson intervals sees with this power.
+    """The smallest difference between two success rates, one of them one half, that overlap of Wilson
+    intervals sees with this power.
 
     >>> round(smallest_seen(25), 2), round(smallest_seen(225), 2)
     (0.44, 0.17)
