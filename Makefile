@@ -1,4 +1,4 @@
-# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make take-rows · make scoreboard · make bench · make soak · make lint · make wheel · make clean · make clean-cache
+# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make take-rows · make scoreboard · make strength · make bench · make soak · make lint · make wheel · make clean · make clean-cache
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -16,7 +16,7 @@ QUICK := tests/units tests/tasks tests/records/test_store.py tests/records/test_
 BROWSER = CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book live rerun verify compare-code replay take-rows scoreboard bench soak lint wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
+.PHONY: help setup book live rerun verify compare-code replay take-rows scoreboard strength bench soak lint wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
 
 help:
 	@echo 'make book            build the book into $(HTML)'
@@ -30,6 +30,7 @@ help:
 	@echo 'make replay          train the recorded runs of an experiment as the authors did, seed by seed: EXPERIMENT=division/no-redundancy ARGS="--results publish"'
 	@echo 'make take-rows       take up the rows of another folder of results: FROM=FOLDER EXPERIMENT=… ARGS="--replace-older"'
 	@echo 'make scoreboard      write the scoreboard and the table of the README anew from the recorded runs'
+	@echo 'make strength        corrupt the rows of every judged experiment and judge it again: what its verdict would notice'
 	@echo 'make bench           measure how fast runs are trained on this machine, and its floor: ARGS="division-2 cnn"'
 	@echo 'make soak            kill and restart sweeps at random moments and compare their rows, MINUTES=$(MINUTES)'
 	@echo 'make lint            look for what is unused, badly laid out or of a wrong type, as the tests do'
@@ -81,6 +82,9 @@ take-rows: $(READY)
 
 scoreboard: $(READY)
 	$(BIN)/python -m companion.scoreboard
+
+strength: $(READY)
+	$(BIN)/python -m companion.scoreboard.strength
 
 bench: $(READY)
 	$(BIN)/python -m companion.benchmark $(ARGS)

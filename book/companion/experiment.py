@@ -82,15 +82,13 @@ def runs_of(
 class Experiment:
     """What a chapter asks for and what the scoreboard judges.
 
-    Args:
-        chapter: its page, ``"book/division/losses.ipynb"``.
-        runs: the chapter's parameters -> results file -> the runs that are kept there.
-        items: the figures and tables that it shows, in the page's order.
-        rules: parameter -> what it may be, see :mod:`companion.parameters`.
-        also: other results files, whose recorded rows count as well: a run of two figures is trained once.
+    Args: chapter: its page, ``"book/division/losses.ipynb"``. runs: the chapter's parameters -> results
+        file -> the runs that are kept there. items: the figures and tables that it shows, in the page's
+        order. rules: parameter -> what it may be, see :mod:`companion.parameters`. also: other results
+        files, whose recorded rows count as well: a run of two figures is trained once.
 
-    A chapter is rerun with other parameters, so an item is judged there by the rows that there are: where a
-    configuration is missing, it is "not run".
+    A chapter is rerun with other parameters, so an item is judged there by the rows that there are: where
+    a configuration is missing, it is "not run".
     """
 
     chapter: str
@@ -112,7 +110,8 @@ class Experiment:
         return parameters.check(namespace, **self.rules)
 
     def rows(self, p: SimpleNamespace) -> Rows:
-        """A row for each run that the parameters ask for: recorded rows are read, missing ones are trained.
+        """A row for each run that the parameters ask for: recorded rows are read, missing ones are
+        trained.
 
         A page with the parameter ``train`` trains them only if that is true.
         """

@@ -88,7 +88,9 @@ class Rows:
         return f"{statistic(values):,.0f}" if len(values) else NOT_RUN
 
     def weights(self, name: str) -> np.ndarray:
-        """A parameter of each run as it was selected, ``(runs, *shape)``; ``name`` as in the module, ``"0.weight"``."""
+        """A parameter of each run as it was selected, ``(runs, *shape)``; ``name`` as in the module,
+        ``"0.weight"``.
+        """
         return np.array([json.loads(row)[name] for row in self.frame["weights"]])
 
     def counts(

@@ -1,13 +1,13 @@
 """What an item of a paper states, beside what rows say: one list, printed by its chapter, counted by the
 scoreboard, evaluated by the tests.
 
-An **item** is a figure or a table. It knows its protocol, the rows that belong to it, its statements, and why
-what differs does. A **statement** is a number (:class:`Comparison`) or a sentence (:class:`Claim`) of the
-paper. The rules, the same for all items:
+An **item** is a figure or a table. It knows its protocol, the rows that belong to it, its statements, and
+why what differs does. A **statement** is a number (:class:`Comparison`) or a sentence (:class:`Claim`) of
+the paper. The rules, the same for all items:
 
 * A number agrees if the two 95 % intervals overlap: Wilson's for a rate, the papers' own for means; a
-  published number without an interval agrees if it lies in ours. :func:`smallest_seen` says which difference
-  of two rates this sees.
+  published number without an interval agrees if it lies in ours. :func:`smallest_seen` says which
+  difference of two rates this sees.
 * A sentence agrees if it holds in the rows.
 * A verdict is computed, never entered: see :meth:`Item.judge`.
 """
@@ -56,11 +56,11 @@ Verdict = Literal[
     "not comparable",
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""*replayed*: published outcomes seed by seed. *reproduced*: every statement agrees, at the paper's protocol.
-*reproduced so far*: so far as seeds and iterations go that are trained. *differs, explained*: an experiment
-or the authors' code shows why for everything that does not agree. *differs*. *open*: not trained yet.
-*documented*: schematics and settings, of which nothing is trained. *not comparable*: seconds on another
-machine, for example."""
+"""*replayed*: published outcomes seed by seed. *reproduced*: every statement agrees, at the paper's
+protocol. *reproduced so far*: so far as seeds and iterations go that are trained. *differs, explained*:
+an experiment or the authors' code shows why for everything that does not agree. *differs*. *open*: not
+trained yet. *documented*: schematics and settings, of which nothing is trained. *not comparable*: seconds
+on another machine, for example."""
 
 Read = Callable[[str], pd.DataFrame]
 """The recorded rows of an experiment by its name."""
@@ -68,7 +68,8 @@ Read = Callable[[str], pd.DataFrame]
 
 @dataclass(frozen=True)
 class Comparison:
-    """A number measured here beside the published one, each with its interval (of no width if there is none).
+    """A number measured here beside the published one, each with its interval (of no width if there is
+    none).
 
     Numbers that are apart by no more than ``factor`` agree as well.
     """
@@ -128,15 +129,16 @@ class Explanation:
 class Item:
     """A figure or table of a paper.
 
-    Args: paper: ``"nau-nmu"``, ``"npu"`` or ``"division"``. name: ``"Figure 3"``. title: what it shows. kind:
-        an experiment has runs; an analytic figure is computed; schematics and settings are documented.
-        statements: what is compared, the headline first: of the rows that belong to it, or of nothing for the
-        other kinds. headline: what the first statement measures, and ``published``, its published value as
-        text. seeds, iterations, runs: the paper's protocol. experiment: the experiments whose rows it is
-        judged by. rows: which of these rows belong to it. by: the columns that make a configuration, each of
-        which needs the paper's seeds. explanations: why what differs does. comparable: whether the numbers
-        can be compared at all. compared: which part of the item is compared, where that is not all of it, for
-        example "9 of 14 values". chapter: the page that shows it.
+    Args: paper: ``"nau-nmu"``, ``"npu"`` or ``"division"``. name: ``"Figure 3"``. title: what it shows.
+        kind: an experiment has runs; an analytic figure is computed; schematics and settings are
+        documented. statements: what is compared, the headline first: of the rows that belong to it, or of
+        nothing for the other kinds. headline: what the first statement measures, and ``published``, its
+        published value as text. seeds, iterations, runs: the paper's protocol. experiment: the
+        experiments whose rows it is judged by. rows: which of these rows belong to it. by: the columns
+        that make a configuration, each of which needs the paper's seeds. explanations: why what differs
+        does. comparable: whether the numbers can be compared at all. compared: which part of the item is
+        compared, where that is not all of it, for example "9 of 14 values". chapter: the page that shows
+        it.
     """
 
     paper: str
@@ -171,8 +173,9 @@ class Item:
     def judge(self, rows: pd.DataFrame | None = None, read: Read | None = None) -> Judgement:
         """What it states beside what the rows say.
 
-        An experiment is *open* until all its configurations are trained at full length. With fewer seeds than
-        the paper's it is *reproduced so far* at best, and stays *open* if a statement does not agree.
+        An experiment is *open* until all its configurations are trained at full length. With fewer seeds
+        than the paper's it is *reproduced so far* at best, and stays *open* if a statement does not
+        agree.
 
         Args:
             rows: of its experiments; not needed where nothing is trained.
@@ -284,9 +287,14 @@ class Statements(Table):
         self.judgements = tuple(judgements)
 
     @property
+    def statements(self) -> list[Statement]:
+        """Of all items."""
+        return [one for judged in self.judgements for one in judged.statements]
+
+    @property
     def count(self) -> str:
         """``"19 of 20"``: statements of all items that agree."""
-        return f"{sum(one.agreeing for one in self.judgements)} of {sum(len(one.statements) for one in self.judgements)}"
+        return f"{sum(one.agrees for one in self.statements)} of {len(self.statements)}"
 
 
 @cache

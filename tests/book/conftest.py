@@ -1,4 +1,6 @@
-"""The chapters, as parameters of tests: `chapter` is each notebook, `experiment` each that trains, `derivation` each that computes; and the built book."""
+"""The chapters, as parameters of tests: `chapter` is each notebook, `experiment` each that trains,
+`derivation` each that computes; and the built book.
+"""
 
 import hashlib
 import os
@@ -59,13 +61,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
-    """For all chapters that run with other parameters: most of their time would go into starting a kernel each and importing the library again."""
+    """For all chapters that run with other parameters: most of their time would go into starting a kernel
+    each and importing the library again.
+    """
     manager, client = start_new_kernel(
         startup_timeout=120, kernel_name="python3", cwd=str(tmp_path_factory.mktemp("kernel"))
     )
-    # Each chapter forgets the names of the one before, and Python then looks through everything for what is left: not through what is imported.
+    # Each chapter forgets the names of the one before, and Python then looks through everything for what
+    # is
+    # left: not through what is imported.
     client.execute(
-        "import gc, matplotlib.pyplot, sympy, companion.figures, nalm.records, companion.scoreboard; gc.freeze()",
+        "import gc, matplotlib.pyplot, sympy, companion.figures, nalm.records, companion.scoreboard\ngc.freeze()",
         reply=True,
         timeout=120,
     )
@@ -78,7 +84,8 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
 def attempt(
     kernel: KernelManager,
 ) -> Callable[[Path, Path, list[dict[str, Any]]], list[list[nbformat.NotebookNode]]]:
-    """Runs a chapter in a folder up to the cell that checks its parameters, for each of several sets of them.
+    """Runs a chapter in a folder up to the cell that checks its parameters, for each of several sets of
+    them.
 
     Returns the errors of that cell, for each; the names of one attempt are forgotten in the next.
     """
@@ -108,7 +115,9 @@ def attempt(
 
 @pytest.fixture
 def rerun(kernel: KernelManager) -> Callable[..., None]:
-    """Runs a chapter from another folder, with the parameters of a rerun of seconds and those that are given; then the book is as it was."""
+    """Runs a chapter from another folder, with the parameters of a rerun of seconds and those that are
+    given; then the book is as it was.
+    """
 
     def rerun(chapter: Path, folder: Path, **kept: Any) -> None:
         tiny = nbformat.read(chapter, as_version=4).metadata.get("nalm", {}).get("tiny", {})
@@ -133,12 +142,15 @@ def contents(folder: Path) -> dict[Path, str]:
 
 
 def _cells(chapter: Path, folder: Path, parameters: dict[str, Any]) -> list[nbformat.NotebookNode]:
-    """The code of a chapter with parameters as papermill sets them, to be run in a folder by a kernel that has run others."""
+    """The code of a chapter with parameters as papermill sets them, to be run in a folder by a kernel
+    that has run others.
+    """
     notebook = load_notebook_node(str(chapter))
     notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for cell in notebook.cells:
         cell.outputs = []  # pictures, which would be copied
-    anew = f"%reset -f\n__spec__ = None\n%cd -q {folder}"  # new processes ask the main module for its spec, which is forgotten with everything else
+    # New processes ask the main module for its spec, which is forgotten with everything else.
+    anew = f"%reset -f\n__spec__ = None\n%cd -q {folder}"
     sources = [anew, *(cell.source for cell in parameterize_notebook(notebook, parameters).cells)]
     return [nbformat.v4.new_code_cell(source) for source in sources]
 

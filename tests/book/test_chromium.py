@@ -151,6 +151,7 @@ def test_where_none_can_be_installed_one_sentence_names_the_command(folder):
     ended = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, env=os.environ | nothing)
     assert ended.returncode and not ended.stdout
     assert ended.stderr.splitlines()[-1] == (
-        "The tests need a Chromium that opens a page, and none could be installed: run 'sudo apt-get install chromium' and 'make test' again, "
+        "The tests need a Chromium that opens a page, and none could be installed: "
+        "run 'sudo apt-get install chromium' and 'make test' again, "
         "or set CHROMIUM to the path of one."
     )

@@ -1,6 +1,8 @@
-"""The chapter on discovery reads the recorded searches and draws its conclusions from fewer of them as well.
+"""The chapter on discovery reads the recorded searches and draws its conclusions from fewer of them as
+well.
 
-It trains no runs and records no rows, so it is none of the experiments of test_reruns.py; the search itself is tested in tests/discovery.
+It trains no runs and records no rows, so it is none of the experiments of test_reruns.py; the search
+itself is tested in tests/discovery.
 """
 
 from collections.abc import Callable

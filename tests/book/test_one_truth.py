@@ -20,14 +20,12 @@ def printed(chapter: str) -> str:
     return "\n".join(str(output.get("data", {}).get("text/plain", "")) for output in outputs)
 
 
-@pytest.mark.parametrize(
-    ("chapter", "item"), SHOWN, ids=[f"{chapter} {item.name}" for chapter, item in SHOWN]
-)
-def test_chapter_and_scoreboard_count_alike(chapter, item):
+@pytest.mark.parametrize(("page", "item"), SHOWN, ids=[f"{chapter} {item.name}" for chapter, item in SHOWN])
+def test_chapter_and_scoreboard_count_alike(page, item):
     board = scoreboard.load().set_index(["paper", "item"])
     agreeing = board.loc[(item.paper, item.name), "agreeing"]
     said = f"{agreeing} statements agree" if agreeing else "not run at full length"
-    assert f"{item.name}: {said}" in printed(chapter)
+    assert f"{item.name}: {said}" in printed(page)
 
 
 def test_an_item_belongs_to_one_experiment():

@@ -1,4 +1,6 @@
-"""Notebooks are committed as they ran: top to bottom, with everything they print, and without a trace of where."""
+"""Notebooks are committed as they ran: top to bottom, with everything they print, and without a trace of
+where.
+"""
 
 import ast
 import re

@@ -41,13 +41,15 @@ TROUBLE = r"""async () => {
     return [
         ...images.filter(image => !image.alt.trim()).map(image => 'image without alt text: ' + image.src),
         ...images.filter(image => !image.naturalWidth).map(image => 'image that does not load: ' + image.src),
-        ...formulas.filter(f => !f.querySelector('mjx-container')).map(f => 'formula not set: ' + f.textContent.slice(0, 60)),
+        ...formulas.filter(f => !f.querySelector('mjx-container'))
+            .map(f => 'formula not set: ' + f.textContent.slice(0, 60)),
         ...[...document.querySelectorAll('mjx-merror, [data-mjx-error], [data-mml-node="merror"]')]
-            .map(error => 'formula with an error: ' + (error.getAttribute('data-mjx-error') || error.textContent)),
+            .map(e => 'formula with an error: ' + (e.getAttribute('data-mjx-error') || e.textContent)),
         ...[...document.querySelectorAll('mjx-container [mathcolor="red"]')]
             .map(unknown => 'formula with an unknown command: ' + unknown.textContent),
         ...raw.map(text => 'TeX in the text: ' + text),
-        ...(root.scrollWidth > innerWidth + 1 ? ['wider than the window by ' + (root.scrollWidth - innerWidth) + ' px'] : []),
+        ...(root.scrollWidth > innerWidth + 1
+            ? ['wider than the window by ' + (root.scrollWidth - innerWidth) + ' px'] : []),
     ];
 }"""
 
@@ -112,7 +114,7 @@ class Reader:
         self.loading: set[Request] = set()
         self.context = browser.new_context()
         self.context.add_init_script(
-            f"localStorage.setItem('mode', '{READERS[name][2]}'); localStorage.setItem('theme', '{READERS[name][2]}')"
+            f"for (const key of ['mode', 'theme']) localStorage.setItem(key, '{READERS[name][2]}')"
         )
         self.name, self.page = name, self.context.new_page()
         self.page.on(
@@ -214,7 +216,9 @@ class Parts(HTMLParser):
 
 
 def test_other_pages(reader: Reader, html: Path) -> None:
-    """The index, the search page and the source of the library; of pages that are made of the same parts, the one with the longest line."""
+    """The index, the search page and the source of the library; of pages that are made of the same parts,
+    the one with the longest line.
+    """
     written = {
         path.relative_to(html).as_posix() for path in html.rglob("*.html") if "_static" not in path.parts
     }
@@ -244,8 +248,10 @@ def test_search_finds_units(browser: Browser, site: str, name: str) -> None:
 
 def test_trouble_is_noticed(reader: Reader, html: Path) -> None:
     """A page of everything that can be wrong, so that no check of the pages passes for want of looking."""
-    body = """<main style="width: 800px"><img src="nowhere.png" alt="x"><img alt="" src="data:,"><p>$$ raw</p><div class="math">x</div></main>
-              <script>console.error("said"); fetch("https://example.org/far").catch(() => null); missing()</script>"""
+    body = """<main style="width: 800px"><img src="nowhere.png" alt="x"><img alt="" src="data:,">
+              <p>$$ raw</p><div class="math">x</div></main>
+              <script>console.error("said"); fetch("https://example.org/far").catch(() => null);
+              missing()</script>"""
     page = html / "trouble.html"
     page.write_text(f"<!doctype html><html><body>{body}</body></html>", encoding="utf-8")
     try:
@@ -254,8 +260,18 @@ def test_trouble_is_noticed(reader: Reader, html: Path) -> None:
     finally:
         page.unlink()
     said = "\n".join(reader.trouble)
-    for what in ("console: said", "script: ", "404: ", "asks the network for https://example.org/far", "request failed", "image without alt text",
-                 "image that does not load", "formula not set", "TeX in the text", "phone: wider than the window"):  # fmt: skip
+    for what in (
+        "console: said",
+        "script: ",
+        "404: ",
+        "asks the network for https://example.org/far",
+        "request failed",
+        "image without alt text",
+        "image that does not load",
+        "formula not set",
+        "TeX in the text",
+        "phone: wider than the window",
+    ):
         assert what in said, what
     assert "desk: wider" not in said
 

@@ -14,12 +14,18 @@ NONSENSE = [("seeds", 0), ("seeds", "three"), ("iterations", -1), ("sedes", 3)]
 
 OTHERS = {
     "verify": [
-        ("rows", 0), ("rows", "two"), ("experiment", "division/none"), ("iterations", 0), ("seconds", 0), ("sample", -2), ("device", "cuda:99"),
+        ("rows", 0),
+        ("rows", "two"),
+        ("experiment", "division/none"),
+        ("iterations", 0),
+        ("seconds", 0),
+        ("sample", -2),
+        ("device", "cuda:99"),
         ("seeds", 3),
     ],
     "how-fast": [("runs", 0), ("share", 0), ("share", "all"), ("processes", -1), ("seeds", 3)],
     "discovery": [("starts", [0, 1]), ("seeds", 3)],
-}  # fmt: skip
+}
 
 
 def refuses(

@@ -1,7 +1,8 @@
 """The chapter that trains rows again does so with a fresh sample and writes its receipt.
 
-It records no rows, so it is none of the experiments of test_reruns.py. Its committed outputs name the rows that were drawn when it was last run;
-sanitize.cfg takes the names of confirmed rows out of the comparison, not those of refused ones.
+It records no rows, so it is none of the experiments of test_reruns.py. Its committed outputs name the
+rows that were drawn when it was last run; sanitize.cfg takes the names of confirmed rows out of the
+comparison, not those of refused ones.
 """
 
 import json

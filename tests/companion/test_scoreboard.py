@@ -1,4 +1,6 @@
-"""The scoreboard against synthetic rows whose verdict is known, and the committed one against the recorded rows."""
+"""The scoreboard against synthetic rows whose verdict is known, and the committed one against the
+recorded rows.
+"""
 
 import io
 import itertools
@@ -22,8 +24,17 @@ from companion.statements import Claim, Explanation, Item, Statements, smallest_
 
 from nalm.records.store import COLUMNS, Store
 
-RANGES = ["U[-20,-10)", "U[-2,-1)", "U[-1.2,-1.1)", "U[-0.2,-0.1)", "U[-2,2)", "U[0.1,0.2)", "U[1,2)", "U[1.1,1.2)",
-          "U[10,20)"]  # fmt: skip
+RANGES = [
+    "U[-20,-10)",
+    "U[-2,-1)",
+    "U[-1.2,-1.1)",
+    "U[-0.2,-0.1)",
+    "U[-2,2)",
+    "U[0.1,0.2)",
+    "U[1,2)",
+    "U[1.1,1.2)",
+    "U[10,20)",
+]
 
 
 @pytest.fixture
@@ -37,8 +48,15 @@ def book(tmp_path):
 
 
 def _record(book, experiment, rows, seconds=2.0):
-    base = dict.fromkeys(COLUMNS) | {"experiment": experiment, "paper": experiment.split("/")[0], "stream": "own",
-                                     "valid_mse": 0.0, "test_mse": 0.0, "seconds": seconds, "batch": "one"}  # fmt: skip
+    base = dict.fromkeys(COLUMNS) | {
+        "experiment": experiment,
+        "paper": experiment.split("/")[0],
+        "stream": "own",
+        "valid_mse": 0.0,
+        "test_mse": 0.0,
+        "seconds": seconds,
+        "batch": "one",
+    }
     rows = [base | {"key": f"{experiment}{number}"} | row for number, row in enumerate(rows)]
     Store(book / "book" / "results", experiment).add(
         rows, {}, "one", {"runs": len(rows), "device": "a processor"}
@@ -46,14 +64,24 @@ def _record(book, experiment, rows, seconds=2.0):
 
 
 def _division(seeds=25, iterations=50_000, solved=None):
-    solved = {("Real NPU (baseline)", place): 10 for place in RANGES} | {("Real NPU (baseline)", "U[1,2)"): 25} | (
-        {("Real NPU (modified)", "U[-2,2)"): 15} | (solved or {})
-    )  # fmt: skip
+    solved = (
+        {("Real NPU (baseline)", place): 10 for place in RANGES}
+        | {("Real NPU (baseline)", "U[1,2)"): 25}
+        | ({("Real NPU (modified)", "U[-2,2)"): 15} | (solved or {}))
+    )
     models = ["Real NPU (baseline)", "Real NPU (modified)", "NRU", "NMRU"]
     for model, place, seed in itertools.product(models, RANGES, range(seeds)):
         success = seed < solved.get((model, place), 25)
-        yield {"model": model, "range": place, "seed": seed, "iterations": iterations, "success": success,
-               "solved_at": 20_000.0 if success else None, "sparsity_error": 1e-6}  # fmt: skip
+        rough = model == "Real NPU (baseline)" and place in ("U[-20,-10)", "U[10,20)")
+        yield {
+            "model": model,
+            "range": place,
+            "seed": seed,
+            "iterations": iterations,
+            "success": success,
+            "solved_at": 20_000.0 if success else None,
+            "sparsity_error": 1e-2 if rough else 1e-6,
+        }
 
 
 def _item(board, paper, item):
@@ -86,7 +114,7 @@ def test_without_rows_nothing_is_judged(book):
 def test_division_figure_3_is_reproduced_when_every_rate_agrees(book):
     _record(book, "division/no-redundancy", _division())
     line = _judge(book, "division", "Figure 3")
-    assert (line["verdict"], line["agreeing"]) == ("reproduced", "20 of 20")
+    assert (line["verdict"], line["agreeing"]) == ("reproduced", "24 of 24")
     assert line["ours"] == "0.6 [0.407, 0.766]"
     assert (line["seeds"], line["iterations"]) == ("25 of 25", "50,000 of 50,000")
     assert (line["runs"], line["run_iterations"], line["seconds"]) == ("900", "45000000", "1800")
@@ -96,7 +124,7 @@ def test_division_figure_3_is_reproduced_when_every_rate_agrees(book):
 def test_division_figure_3_differs_when_one_rate_does(book, monkeypatch):
     _record(book, "division/no-redundancy", _division(solved={("NRU", "U[1,2)"): 12}))
     line = _judge(book, "division", "Figure 3")
-    assert (line["verdict"], line["agreeing"], line["differing"]) == ("differs", "19 of 20", "NRU on U[1,2)")
+    assert (line["verdict"], line["agreeing"], line["differing"]) == ("differs", "23 of 24", "NRU on U[1,2)")
     _explain(monkeypatch, "NRU on U[1,2)")
     line = _judge(book, "division", "Figure 3")
     assert (line["verdict"], line["explanation"]) == ("differs, explained", "The learning rate.")
@@ -169,8 +197,15 @@ def test_more_seeds_see_smaller_differences():
     ("lost", "verdict", "agreeing"), [(2, "reproduced", "9 of 9"), (0, "differs, explained", "8 of 9")]
 )
 def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lost, verdict, agreeing):
-    counts = {"L1 1e-09 to 1e-07": 10, "clip gate": 8, "clip weight": 15, "clip both": 15, "discretise gate": 16, "discretise both": 20,
-              "constrained start": 23}  # fmt: skip
+    counts = {
+        "L1 1e-09 to 1e-07": 10,
+        "clip gate": 8,
+        "clip weight": 15,
+        "clip both": 15,
+        "discretise gate": 16,
+        "discretise both": 20,
+        "constrained start": 23,
+    }
     solved = {(model, place): count for (model, count), place in itertools.product(counts.items(), RANGES)}
     solved |= {(model, "U[1,2)"): 25 for model in counts}  # nothing to gain there
     solved |= {
@@ -178,8 +213,11 @@ def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lo
         ("discretise both", "U[10,20)"): 22 - lost,
         ("discretise both", "U[-0.2,-0.1)"): 24,
     }
-    rows = [{"model": model, "range": place, "seed": seed, "iterations": 50_000, "success": seed < count}
-            for (model, place), count in solved.items() for seed in range(25)]  # fmt: skip
+    rows = [
+        {"model": model, "range": place, "seed": seed, "iterations": 50_000, "success": seed < count}
+        for (model, place), count in solved.items()
+        for seed in range(25)
+    ]
     _record(book, "division/robust-real-npu", rows)
     line = _judge(book, "division", "Figure 2")
     assert (line["verdict"], line["runs"], line["agreeing"]) == (verdict, "1575", agreeing)
@@ -189,11 +227,20 @@ def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lo
 def test_division_figure_17_tells_negative_ranges_from_positive_ones(book):
     """A sign gains nothing on positive ranges, where all are solved."""
     negative, mixed, positive = 0, 1, 2
-    counts = {"NMRU, vanilla": (0, 5, 5), "NMRU, clipped gradient": (0, 25, 25), "NMRU, sign": (10, 20, 25), "NMRU": (25, 25, 25),
-              "NMRU, gate to 0": (5, 5, 5)}  # fmt: skip
+    counts = {
+        "NMRU, vanilla": (0, 5, 5),
+        "NMRU, clipped gradient": (0, 25, 25),
+        "NMRU, sign": (10, 20, 25),
+        "NMRU": (25, 25, 25),
+        "NMRU, gate to 0": (5, 5, 5),
+    }
     of = [negative] * 4 + [mixed] + [positive] * 4
-    rows = [{"model": model, "range": place, "seed": seed, "iterations": 100_000, "success": seed < solved[kind]}
-            for model, solved in counts.items() for place, kind in zip(RANGES, of, strict=True) for seed in range(25)]  # fmt: skip
+    rows = [
+        {"model": model, "range": place, "seed": seed, "iterations": 100_000, "success": seed < solved[kind]}
+        for model, solved in counts.items()
+        for place, kind in zip(RANGES, of, strict=True)
+        for seed in range(25)
+    ]
     _record(book, "division/inside-the-nmru", rows)
     line = _judge(book, "division", "Figure 17")
     assert (line["verdict"], line["agreeing"], line["ours"]) == ("reproduced", "11 of 11", "1 [0.867, 1]")
@@ -232,14 +279,22 @@ def test_streams_lengths_and_other_models_are_not_mixed(book):
 
 def _ten_parameter(faster=1.0):
     generator = np.random.default_rng(0)
-    for model, count, step, error in (("NAC•", 13, 59_000, 7.5e-6), ("NALU", 26, 78_000, 9.2e-6),
-                                      ("NMU", 94, 14_000, 2.6e-8)):  # fmt: skip
+    for model, count, step, error in (
+        ("NAC•", 13, 59_000, 7.5e-6),
+        ("NALU", 26, 78_000, 9.2e-6),
+        ("NMU", 94, 14_000, 2.6e-8),
+    ):
         for seed in range(100):
             solved = seed < count
             spread = 0.004 if model == "NMU" else 0.06
-            yield {"model": model, "seed": seed, "iterations": 200_000, "success": solved,
-                   "solved_at": step * faster * (1 + spread * generator.normal()) if solved else None,
-                   "sparsity_error": error * (1 + 0.2 * generator.normal()) if solved else 0.4}  # fmt: skip
+            yield {
+                "model": model,
+                "seed": seed,
+                "iterations": 200_000,
+                "success": solved,
+                "solved_at": step * faster * (1 + spread * generator.normal()) if solved else None,
+                "sparsity_error": error * (1 + 0.2 * generator.normal()) if solved else 0.4,
+            }
 
 
 def test_nau_nmu_table_1(book):
@@ -248,15 +303,15 @@ def test_nau_nmu_table_1(book):
     assert line["ours"].startswith("0.94 [0.87") and line["agreeing"].endswith("of 12")
     missed = set(line["differing"].split("; ")) - {""}
     assert missed <= {
-        "NAC•, solved_at_step_median",
-        "NALU, solved_at_step_median",
+        "NAC•, median of solved at",
+        "NALU, median of solved at",
     }  # printed above are mean and median
 
 
 def test_nau_nmu_table_1_differs_if_twice_as_slow(book):
     _record(book, "nau-nmu/ten-parameter", _ten_parameter(faster=2.0))
     line = _judge(book, "nau-nmu", "Table 1")
-    assert line["verdict"] == "differs" and "NMU, solved_at_step_mean" in line["differing"]
+    assert line["verdict"] == "differs" and "NMU, mean of solved at" in line["differing"]
 
 
 def _subsets(solved=None, seeds=100):
@@ -271,8 +326,16 @@ def _subsets(solved=None, seeds=100):
             for seed in range(seeds):
                 won = seed < count
                 at = (middle if seed < early else late) * (1 + 0.01 * (seed % 7 - 3))
-                yield {"operation": operation, "model": model, "seed": seed, "iterations": 5_000_000, "success": won, "stream": "common",
-                       "solved_at": at if won else None, "sparsity_error": 1e-3 * (1 + seed % 3) if won else 0.4}  # fmt: skip
+                yield {
+                    "operation": operation,
+                    "model": model,
+                    "seed": seed,
+                    "iterations": 5_000_000,
+                    "success": won,
+                    "stream": "common",
+                    "solved_at": at if won else None,
+                    "sparsity_error": 1e-3 * (1 + seed % 3) if won else 0.4,
+                }
 
 
 def test_nau_nmu_table_2(book):
@@ -334,12 +397,22 @@ def test_published_means_that_are_none_are_not_compared_as_such():
 
 
 def _penalties(operation, at, error=1e-5, solved=50):
-    """Runs with each factor of the penalty; ``solved`` counts those with the chosen one. With the largest there is one, which has no interval."""
+    """Runs with each factor of the penalty; ``solved`` counts those with the chosen one. With the largest
+    there is one, which has no interval.
+    """
     counts = dict.fromkeys(nau_nmu.PENALTY_FACTORS, 50) | {penalty.chosen_factor(operation): solved, 100.0: 1}
     for factor, seed in itertools.product(nau_nmu.PENALTY_FACTORS, range(50)):
         won = seed < counts[factor]
-        yield {"operation": operation, "factor": factor, "seed": seed, "iterations": 5_000_000, "success": won, "stream": "common",
-               "solved_at": at * (1 + 0.01 * (seed % 7 - 3)) if won else None, "sparsity_error": error * (1 + seed % 3)}  # fmt: skip
+        yield {
+            "operation": operation,
+            "factor": factor,
+            "seed": seed,
+            "iterations": 5_000_000,
+            "success": won,
+            "stream": "common",
+            "solved_at": at * (1 + 0.01 * (seed % 7 - 3)) if won else None,
+            "sparsity_error": error * (1 + seed % 3),
+        }
 
 
 @pytest.mark.parametrize(
@@ -349,7 +422,8 @@ def _penalties(operation, at, error=1e-5, solved=50):
         (
             "add",
             {"at": 20_000, "solved": 40},
-            "success rate with the chosen factor, in Table 2; no factor succeeds more often than the chosen one",
+            "success rate with the chosen factor, in Table 2; "
+            "no factor succeeds more often than the chosen one",
         ),
         ("add", {"at": 2_000_000}, "solved at is below 1,600,000 with every factor"),
         ("sub", {"at": 4_900}, ""),
@@ -379,7 +453,9 @@ def test_nau_nmu_figure_10_differs_if_nothing_is_solved(book):
 
 
 def _gates(change=None):
-    """Runs of Table 5 whose gates and successes are those of Figure 9, solved at the printed medians; of two settings one may be exchanged."""
+    """Runs of Table 5 whose gates and successes are those of Figure 9, solved at the printed medians; of
+    two settings one may be exchanged.
+    """
     table = published.load("nau_nmu_table5").set_index(["op", "model", "metric"])["value"]
     histogram = gates.published_histogram()
     for (operation, model), part in histogram.loc[histogram.index.repeat(histogram["count"])].groupby(
@@ -389,14 +465,24 @@ def _gates(change=None):
             table[operation, model, name] for name in ("solved_at_step_median", "sparsity_error_mean")
         )
         for seed, run in enumerate(part.to_dict("records")):
-            row = {"operation": operation, "model": model, "seed": seed, "iterations": 5_000_000, "gate": run["gate"], "success": run["success"],
-                   "stream": "common", "solved_at": middle * (1 + 0.01 * (seed % 7 - 3)) if run["success"] else None,
-                   "sparsity_error": 2 * error * (0.5 + seed % 3 / 2)}  # fmt: skip
+            row = {
+                "operation": operation,
+                "model": model,
+                "seed": seed,
+                "iterations": 5_000_000,
+                "gate": run["gate"],
+                "success": run["success"],
+                "stream": "common",
+                "solved_at": middle * (1 + 0.01 * (seed % 7 - 3)) if run["success"] else None,
+                "sparsity_error": 2 * error * (0.5 + seed % 3 / 2),
+            }
             yield row | (change(row) if change else {})
 
 
 def test_the_published_histogram_has_the_counts_of_figure_9():
-    """Of a hundred runs each: solved, chose multiplication, chose addition; of the gated unit on sums two have a gate of one half."""
+    """Of a hundred runs each: solved, chose multiplication, chose addition; of the gated unit on sums two
+    have a gate of one half.
+    """
     histogram = gates.published_histogram()
     found = {}
     for line, part in histogram.groupby(["operation", "model"]):
@@ -461,7 +547,9 @@ def test_nau_nmu_figure_9_of_a_single_line_compares_its_choice_alone():
 
 
 def _as_drawn(item, models, change=None):
-    """Fifty runs per configuration with the success rates and means of a drawing; counts of solved runs may be exchanged."""
+    """Fifty runs per configuration with the success rates and means of a drawing; counts of solved runs
+    may be exchanged.
+    """
     found, values = [], drawn.values(item)
     for place, model in dict.fromkeys((place, model) for place, model, _ in values):
         assert model in models
@@ -644,7 +732,7 @@ def _simple(arm="code", scale=1.0, seeds=20):
 def test_npu_table_a2_and_figure_6_take_the_code_arm(book):
     _record(book, "npu/simple-arithmetic", [*_simple(), *_simple("text", scale=30.0)])
     table, figure = _judge(book, "npu", "Table A2"), _judge(book, "npu", "Figure 6")
-    assert (table["verdict"], table["agreeing"]) == ("reproduced", "24 of 24")
+    assert (table["verdict"], table["agreeing"]) == ("reproduced", "28 of 28")
     assert table["ours"].startswith("0.08")
     assert (figure["verdict"], figure["agreeing"], figure["runs"]) == ("reproduced", "22 of 22", "120")
 
@@ -881,7 +969,7 @@ def test_the_committed_scoreboard_is_current(monkeypatch):
         ("npu", "Figure 4", "0.62 [0.522, 0.709]", "7 of 10"),
         ("npu", "Figure 6", "0.00129", "20 of 22"),
         ("npu", "Figure 7", "52", "37 of 40"),
-        ("division", "Figure 3", "0.48 [0.3, 0.665]", "20 of 20"),
+        ("division", "Figure 3", "0.48 [0.3, 0.665]", "24 of 24"),
         ("division", "Figure 6", "0.88 [0.831, 0.916]", "12 of 12"),
         ("division", "Figure 17", "1 [0.867, 1]", "11 of 11"),
         ("division", "Figure 23", "PCC", "4 of 5"),
@@ -889,7 +977,9 @@ def test_the_committed_scoreboard_is_current(monkeypatch):
     ],
 )
 def test_what_the_recorded_rows_of_whole_experiments_say(paper, item, ours, agreeing):
-    """Written here by hand: a scoreboard that is written anew after a change of the rules does not change these."""
+    """Written here by hand: a scoreboard that is written anew after a change of the rules does not change
+    these.
+    """
     line = _item(scoreboard.load(), paper, item)
     assert (line["ours"], line["agreeing"]) == (ours, agreeing)
 
@@ -905,20 +995,20 @@ def _fsir(weights=DRAWN, **changes):
     """The published points; one RealNPU has the weights of the paper's Figure 5."""
     points = published.load("npu_pareto").query("kind == 'run'")
     for model, part in points.groupby("model"):
-        for (hidden, penalty), cell in part.groupby(["h_inferred", "beta_inferred"]):
+        for (units, weight), cell in part.groupby(["h_inferred", "beta_inferred"]):
             for seed, (count, error) in enumerate(
                 zip(cell["n_params_abs_gt_0.001"], cell["train_mse"], strict=True)
             ):
                 row = {
                     "model": model,
-                    "hidden": hidden,
-                    "penalty": penalty,
+                    "hidden": units,
+                    "penalty": weight,
                     "solver": "euler",
                     "seed": seed,
                     "iterations": 3000,
                     "valid_mse": error,
                 }
-                shown = model == "RealNPU" and (hidden, penalty) == (6, 1.0) and error < 0.04
+                shown = model == "RealNPU" and (units, weight) == (6, 1.0) and error < 0.04
                 yield (
                     row
                     | {"parameters_above_0.001": count, "weights": json.dumps(weights) if shown else None}

@@ -1,11 +1,13 @@
 """The scoreboard: every figure and table of the three papers, what was published, what is measured here.
 
-How a verdict comes about is written in :mod:`companion.statements`; each item stands in the file of its experiment. An experiment is judged when the
-recorded rows hold all its configurations; runs that were trained for longer than the paper's do not count. Schematics, settings and analytic figures are
-judged once their chapter exists. Rows are "fresh", "confirmed" or "older than the code they depend on" (see :func:`nalm.records.freshness`); that is shown beside the
-verdict and does not change it.
+How a verdict comes about is written in :mod:`companion.statements`; each item stands in the file of its
+experiment. An experiment is judged when the recorded rows hold all its configurations; runs that were
+trained for longer than the paper's do not count. Schematics, settings and analytic figures are judged
+once their chapter exists. Rows are "fresh", "confirmed" or "older than the code they depend on" (see
+:func:`nalm.records.freshness`); that is shown beside the verdict and does not change it.
 
-``make scoreboard`` writes book/results/scoreboard.csv and the README's lines; ``python -m companion.scoreboard --check`` fails if they are out of date.
+``make scoreboard`` writes book/results/scoreboard.csv and the README's lines; ``python -m
+companion.scoreboard --check`` fails if they are out of date.
 """
 
 from companion.scoreboard.board import PAPERS, build, load

@@ -1,4 +1,6 @@
-"""``make scoreboard``: write book/results/scoreboard.csv, replayed.csv and the README's table, or check that they are current."""
+"""``make scoreboard``: write book/results/scoreboard.csv, replayed.csv and the README's table, or check
+that they are current.
+"""
 
 from __future__ import annotations
 

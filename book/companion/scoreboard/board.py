@@ -1,4 +1,6 @@
-"""The scoreboard as a table: one line per figure and table of the papers, computed from the recorded rows."""
+"""The scoreboard as a table: one line per figure and table of the papers, computed from the recorded
+rows.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from nalm.records.folders import PUBLISHED
 
 from companion.recorded import reader
 from companion.scoreboard.items import ITEMS
-from companion.statements import Item, Judgement, smallest_seen
+from companion.scoreboard.strength import recorded
+from companion.statements import Item, Judgement
 
 __all__ = ["COLUMNS", "PAPERS", "ROOT", "build", "load"]
 
@@ -24,8 +27,9 @@ PAPERS = {
 """The papers' titles by their short names."""
 
 COLUMNS = [
-    "paper", "item", "title", "kind", "metric", "published", "ours", "agreeing", "differing", "seeds", "iterations", "compared", "strength",
-    "verdict", "explanation", "runs", "run_iterations", "seconds", "device", "freshness", "chapter", "command",
+    "paper", "item", "title", "kind", "metric", "published", "ours", "agreeing", "differing", "seeds", "iterations",
+    "compared", "strength", "verdict", "explanation", "runs", "run_iterations", "seconds", "device", "freshness", "chapter",
+    "command",
 ]  # fmt: skip
 
 
@@ -89,9 +93,11 @@ def _judged(judgement: Judgement) -> dict:
 
 
 def _covered(judgement: Judgement, rows: pd.DataFrame) -> dict:
-    """How much of the protocol is trained, what that could have seen, and what the rows cost: each holds its share of the time of its batch."""
+    """How much of the protocol is trained, what that could have seen, and what the rows cost: each holds
+    its share of the time of its batch.
+    """
     item = judgement.item
-    part = {"strength": f"{smallest_seen(item.seeds):.2f}" if item.seeds else ""}
+    part = {"strength": _strength(item) if judgement.statements else ""}
     part |= {"seeds": f"{judgement.seeds} of {item.seeds}" if item.seeds else ""}
     longest = 0 if rows.empty else int(rows["iterations"].max())
     part |= {"iterations": f"{longest:,} of {item.iterations:,}" if item.iterations else ""}
@@ -104,3 +110,11 @@ def _covered(judgement: Judgement, rows: pd.DataFrame) -> dict:
         "seconds": str(round(rows["seconds"].sum())),
         "device": ", ".join(sorted(rows["device"].dropna().unique())),
     }
+
+
+def _strength(item: Item) -> str:
+    """What its statements would see, ``"weak"`` if none of the corruptions; empty where that was not
+    measured.
+    """
+    found = recorded().get((item.paper, item.name))
+    return "" if found is None else f"sees {', '.join(found.sees)}" if found.sees else "weak"

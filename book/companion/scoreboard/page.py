@@ -27,7 +27,9 @@ KINDS = {
 
 
 def summary(board: pd.DataFrame) -> Table:
-    """How many items of each kind and paper have which verdict: first the experiments, which are what is reproduced."""
+    """How many items of each kind and paper have which verdict: first the experiments, which are what is
+    reproduced.
+    """
     lines = []
     for kind, group in KINDS.items():
         part = board[board["kind"] == kind]
@@ -43,8 +45,8 @@ def summary(board: pd.DataFrame) -> Table:
 def missing(board: pd.DataFrame) -> Table:
     """How many runs of the open experiments are recorded, and how long the others would take.
 
-    Runs of fewer iterations than the paper's do not count. Hours are those of one core at the rate of what is recorded of the same item, short runs
-    included; none where nothing is.
+    Runs of fewer iterations than the paper's do not count. Hours are those of one core at the rate of
+    what is recorded of the same item, short runs included; none where nothing is.
     """
     lines = []
     needed = {(item.paper, item.name): item for item in ITEMS}
@@ -72,19 +74,29 @@ def readme_block(board: pd.DataFrame) -> str:
     done = {verdict: int((others["verdict"] == verdict).sum()) for verdict in VERDICTS}
     lines = [
         START,
-        f"**{count['reproduced'] + count['replayed']} of the {len(experiments)} experiments are reproduced**, "
+        f"**{count['reproduced'] + count['replayed']} of the {len(experiments)} experiments are reproduced**"
+        f"{_weak(experiments)}, "
         f"{_plural(count['differs, explained'], 'differs', 'differ')} for a known reason, "
-        f"{_plural(count['differs'], 'differs', 'differ')} without one, {_plural(count['open'], 'is', 'are')} open, "
+        f"{_plural(count['differs'], 'differs', 'differ')} without one, "
+        f"{_plural(count['open'], 'is', 'are')} open, "
         f"{_plural(count['reproduced so far'], 'is', 'are')} reproduced so far, "
         f"{_plural(count['not comparable'], 'is', 'are')} not comparable.",
         "",
         f"Beside them {_plural(done['reproduced'], 'analytic figure is', 'analytic figures are')} reproduced, "
-        f"{_plural(done['documented'], 'schematic or table of settings is', 'schematics and tables of settings are')} documented, and "
+        f"{_plural(done['documented'], 'schematic or table of settings', 'schematics and tables of settings')} "
+        "documented, and "
         f"{_plural(done['differs, explained'], 'differs', 'differ')} for a known reason. The page "
         "[Scoreboard](book/scoreboard.ipynb) lists all of them with their numbers.",
         END,
     ]
     return "\n".join(lines)
+
+
+def _weak(experiments: pd.DataFrame) -> str:
+    """How many of the reproduced ones would be so with corrupted rows as well."""
+    done = experiments[experiments["verdict"].isin(["reproduced", "replayed"])]
+    weak = int((done["strength"] == "weak").sum())
+    return f" ({weak} of them weakly: their statements do not notice corrupted rows)" if weak else ""
 
 
 class Board:
@@ -105,56 +117,18 @@ class Board:
         )
         verdicts = "".join(f"<option>{verdict}</option>" for verdict in VERDICTS)
         return (
-            f'<style>{_CSS}</style><div id="nalm-board"><form class="filters">'
+            '<div id="nalm-board"><form class="filters">'
             f'<label>paper <select name="paper"><option value="">all</option>{papers}</select></label>'
             f'<label>verdict <select name="verdict"><option value="">all</option>{verdicts}</select></label>'
             '<label>search <input name="words" type="search" size="14"></label>'
             f'<output aria-live="polite">{len(self.board)} items</output></form>'
             '<div class="scroll" role="region" tabindex="0" aria-label="Scoreboard">'
-            f'<table class="dataframe"><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div></div>'
-            f"<script>{_SCRIPT}</script>"
+            f'<table class="dataframe"><thead><tr>{head}</tr></thead>\n'
+            f"<tbody>\n{rows}\n</tbody></table></div></div>"
         )
 
 
 _SHOWN = ["item", "published", "here", "verdict", "runs"]
-_CSS = """
-#nalm-board .filters{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:center;margin:0 0 .75rem}
-#nalm-board .scroll{overflow-x:auto;max-width:100%}
-#nalm-board table{display:table;margin:0;font-size:.85em;font-variant-numeric:tabular-nums;width:100%}
-#nalm-board th,#nalm-board td{padding:.35rem .5rem;text-align:left;vertical-align:top}
-#nalm-board table.dataframe{table-layout:fixed;min-width:42rem}
-#nalm-board th:nth-child(1){width:26%}#nalm-board th:nth-child(2){width:21%}#nalm-board th:nth-child(3){width:14%}
-#nalm-board td{overflow-wrap:anywhere}
-#nalm-board small{display:block;font-size:.93em;opacity:.85}
-#nalm-board .verdict{white-space:nowrap;font-weight:600}
-#nalm-board .verdict::before{content:"○ "}
-#nalm-board .reproduced::before,#nalm-board .replayed::before,#nalm-board .documented::before{content:"● "}
-#nalm-board .differs::before{content:"◐ "}
-#nalm-board code{font-size:.9em}
-#nalm-board tr[hidden]{display:none}
-@media(max-width:768px){
-#nalm-board thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
-#nalm-board table.dataframe,#nalm-board tbody,#nalm-board tr:not([hidden]),#nalm-board td{display:block;border:0}
-#nalm-board tr:not([hidden]){padding:.5rem 0;border-bottom:1px solid var(--pst-color-border,#c9c9c9)}
-#nalm-board td{padding:.1rem .5rem;overflow-wrap:anywhere}
-#nalm-board td:empty{display:none}
-#nalm-board td[data-name]::before{content:attr(data-name) ": ";opacity:.85}
-#nalm-board table.dataframe{min-width:0}
-#nalm-board td>div,#nalm-board td>small{display:inline;margin:0 .4em 0 0}
-#nalm-board td>small{margin-left:.4em}
-#nalm-board td:first-child>small{display:block;margin-left:0}
-}
-""".strip()
-_SCRIPT = """
-(()=>{const board=document.getElementById("nalm-board"),form=board.querySelector("form");
-const rows=[...board.querySelectorAll("tbody tr")];
-const show=()=>{const words=form.words.value.toLowerCase().split(/\\s+/);let count=0;
-for(const row of rows){const fits=(!form.paper.value||row.dataset.paper===form.paper.value)
-&&(!form.verdict.value||row.dataset.verdict===form.verdict.value)
-&&words.every(word=>row.textContent.toLowerCase().includes(word));row.hidden=!fits;count+=fits}
-form.querySelector("output").textContent=count+(count===1?" item":" items")};
-form.addEventListener("input",show);form.addEventListener("submit",event=>event.preventDefault())})()
-""".strip()
 
 
 def _html_row(row: dict) -> str:
@@ -170,6 +144,7 @@ def _html_row(row: dict) -> str:
     metric = f"<small>{said['metric']}</small>" if row["metric"] else ""
     agreeing = f"<small>{said['agreeing']} agree</small>" if row["agreeing"] else ""
     agreeing += f"<small>compared: {said['compared']}</small>" if row["compared"] else ""
+    agreeing += f"<small>{said['strength']}</small>" if row["strength"] else ""
     effort = [f"{said[part]} {part}" for part in ("seeds", "iterations") if row[part]] + _cost_in_words(row)
     rerun = f"<small><code>{said['command']}</code></small>" if row["command"] else ""
     cells = [

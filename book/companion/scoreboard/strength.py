@@ -1,0 +1,154 @@
+"""How strong an item's comparison is: its rows are corrupted, and it is judged again.
+
+A verdict means little if other rows would have got it as well. So the rows of a judged experiment are
+corrupted in ways that a good judge ought to see. And they are drawn again by seed, with replacement (runs
+of one seed share initial weights, and stay together): such rows ought to keep the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from nalm.records import PUBLISHED
+
+from companion.recorded import read
+from companion.scoreboard.items import ITEMS
+from companion.statements import Item
+
+__all__ = ["CORRUPTIONS", "FILE", "SEEN", "Strength", "corrupted", "recorded", "strength", "strengths"]
+
+FILE = PUBLISHED / "strength.csv"
+SEEN = 0.8
+"""An item sees a corruption if at least this share of the corrupted rows lose its verdict."""
+
+Corruption = Callable[[pd.DataFrame, np.random.Generator], pd.DataFrame]
+
+
+def _lose(share: float) -> Corruption:
+    def lose(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame:
+        solved = rows["success"].fillna(False).astype(bool)
+        lost = solved & (generator.random(len(rows)) < share)
+        return rows.assign(success=solved & ~lost, solved_at=rows["solved_at"].mask(lost))
+
+    return lose
+
+
+def _times(column: str, factor: float) -> Corruption:
+    return lambda rows, generator: rows.assign(**{column: rows[column] * factor})
+
+
+def _errors_times(factor: float) -> Corruption:
+    def times(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame:
+        columns = [name for name in rows if str(name).startswith(("test_", "valid_"))]
+        return rows.assign(**{name: rows[name] * factor for name in columns})
+
+    return times
+
+
+CORRUPTIONS: Mapping[str, Corruption] = {
+    "20 % of successes lost": _lose(0.2),
+    "40 % of successes lost": _lose(0.4),
+    "solved at × 2": _times("solved_at", 2.0),
+    "sparsity error × 10": _times("sparsity_error", 10.0),
+    "errors × 10": _errors_times(10.0),
+}
+"""What is done to the rows, by name."""
+RANDOM = ("20 % of successes lost", "40 % of successes lost")
+"""Those that chance decides."""
+
+
+@dataclass(frozen=True)
+class Strength:
+    """The share of resampled rows that keep an item's verdict, and the share of corrupted rows that lose it."""
+
+    kept: float
+    lost: Mapping[str, float]
+
+    @property
+    def sees(self) -> list[str]:
+        """The corruptions that it sees."""
+        return [name for name, share in self.lost.items() if share >= SEEN]
+
+
+def corrupted(rows: pd.DataFrame, name: str, seed: int = 0) -> pd.DataFrame:
+    """Rows with one of :data:`CORRUPTIONS`."""
+    return CORRUPTIONS[name](rows, np.random.default_rng(seed))
+
+
+def strength(item: Item, rows: pd.DataFrame, samples: int = 40, seed: int = 0) -> Strength:
+    """The strength of an item that is judged by these rows.
+
+    Rows lose the verdict if a statement does not agree with them that agrees with the rows as they are.
+
+    Args:
+        item: an experiment.
+        rows: of its experiments.
+        samples: how often chance is asked.
+        seed: of the draws.
+
+    Raises:
+        ValueError: the item is not judged by these rows.
+    """
+    rows = item.select(rows).reset_index(drop=True)
+    judged = item.judge(rows, read)
+    if not judged.statements:
+        raise ValueError(f"{item.name} of {item.paper} is not judged: its rows are not complete.")
+    known = {one.what for one in judged.statements if not one.agrees}
+    generator = np.random.default_rng(seed)
+
+    def loses(sample: pd.DataFrame) -> bool:
+        return any(not one.agrees and one.what not in known for one in item.statements(item.rows(sample)))
+
+    def share(draw: Callable[[], pd.DataFrame], draws: int) -> float:
+        return float(np.mean([loses(draw()) for _ in range(draws)]))
+
+    lost = {
+        name: share(lambda: corruption(rows, generator), samples if name in RANDOM else 1)  # noqa: B023
+        for name, corruption in CORRUPTIONS.items()
+    }
+    return Strength(1 - share(lambda: _resampled(rows, generator), samples), lost)
+
+
+def _resampled(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame:
+    """The rows of as many seeds, drawn with replacement."""
+    by_seed = {seed: part.to_numpy() for seed, part in rows.groupby("seed").groups.items()}
+    seeds = generator.choice(list(by_seed), len(by_seed))
+    parts = [rows.loc[by_seed[seed]].assign(seed=place) for place, seed in enumerate(seeds)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def strengths(samples: int = 40) -> pd.DataFrame:
+    """The strength of every judged experiment, a line each."""
+    lines = []
+    for item in ITEMS:
+        rows = (
+            pd.concat([read(name) for name in item.experiment], ignore_index=True)
+            if item.experiment
+            else pd.DataFrame()
+        )
+        if item.kind == "experiment" and item.comparable and item.judge(rows, read).statements:
+            found = strength(item, rows, samples)
+            lines.append(
+                {"paper": item.paper, "item": item.name, "samples": samples, "kept": found.kept} | found.lost
+            )
+            print(lines[-1], flush=True)
+    return pd.DataFrame(lines)
+
+
+def recorded(file: Path = FILE) -> dict[tuple[str, str], Strength]:
+    """The strengths as they were last measured, by paper and item; none where there is no file."""
+    if not file.is_file():
+        return {}
+    lines = pd.read_csv(file).to_dict("records")
+    return {
+        (one["paper"], one["item"]): Strength(one["kept"], {name: one[name] for name in CORRUPTIONS})
+        for one in lines
+    }
+
+
+if __name__ == "__main__":  # make strength
+    strengths().round(3).to_csv(FILE, index=False, lineterminator="\n")
