@@ -294,7 +294,8 @@ class Statements(Table):
     @property
     def count(self) -> str:
         """``"19 of 20"``: statements of all items that agree."""
-        return f"{sum(one.agrees for one in self.statements)} of {len(self.statements)}"
+        found = self.statements
+        return f"{sum(one.agrees for one in found)} of {len(found)}" if found else "not run"
 
 
 @cache
