@@ -139,10 +139,14 @@ class Experiment:
             f"{self.chapter} has no item {name!r}; it has {', '.join(item.name for item in self.items)}."
         )
 
-    def statements(self, rows: Rows, *names: str) -> Statements:
-        """What the items state beside these rows, as a table; all items of the experiment if none are named."""
+    def statements(self, rows: Rows | None = None, *names: str) -> Statements:
+        """What the items state beside these rows, as a table; all items of the experiment if none are named.
+
+        Items of which nothing is trained need no rows.
+        """
         items = [self.item(name) for name in names] or self.items
-        return Statements([item.judge(rows.frame, read) for item in items])
+        frame = None if rows is None else rows.frame
+        return Statements([item.judge(frame, read) for item in items])
 
     def so_far(self, rows: Rows, name: str, part: Which = every, shown: Which = every) -> Statements:
         """As :meth:`statements` of one item; while it is not run in full, what can be compared already.

@@ -4,50 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from nalm import NMU
 from torch.func import hessian
 
-from companion import measures, published
-from companion.measures import Interval
-from companion.nau_nmu import digits, gates, penalty, ranges, subset_arithmetic
+from companion.nau_nmu import digits, gates, penalty, subset_arithmetic
 from companion.nau_nmu import hidden_sizes as hidden
-from companion.statements import Claim, Comparison, Judge, exactly, rate, solved
+from companion.statements import Claim
 from companion.tables import text
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 __all__ = ["JUDGES"]
-
-
-def _ten_parameter_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """The paper's number of seeds; of NAC• there are more, for a closer look."""
-    return rows[rows["model"].isin(["NMU", "NAC•", "NALU"]) & (rows["seed"] < 100)]
-
-
-def _nau_nmu_table_1(rows: pd.DataFrame) -> Iterable[Comparison]:
-    # the printed intervals of the sparsity errors are symmetric, thus Student's, which were never halved
-    statistics = {
-        "success_rate": lambda part: measures.success_rate(part["success"]),
-        "solved_at_step_median": lambda part: measures.solved_at_median(solved(part)["solved_at"]),
-        "solved_at_step_mean": lambda part: measures.solved_at(solved(part)["solved_at"], variance="sample"),
-        "sparsity_error_mean": lambda part: measures.mean(solved(part)["sparsity_error"]),
-    }
-    table = published.load("nau_nmu_table1")
-    for model in ("NMU", "NAC•", "NALU"):
-        for name, statistic in statistics.items():
-            one = table[(table["model"] == model) & (table["metric"] == name)].iloc[0]
-            if name == "success_rate":
-                printed = rate(one["value"], 100)
-            elif np.isnan(one["plus"]):
-                printed = exactly(one["value"])
-            else:
-                printed = Interval(one["value"], one["value"] - one["minus"], one["value"] + one["plus"], 0)
-            yield Comparison(f"{model}, {name}", statistic(rows[rows["model"] == model]), printed)
 
 
 def _figure_1() -> Iterable[Claim]:
@@ -137,11 +105,9 @@ JUDGES = {
     ("nau-nmu", "Figure 1"): _figure_1,
     ("nau-nmu", "Figure 2"): _figure_2,
     ("nau-nmu", "Figure 5"): _figure_5,
-    ("nau-nmu", "Table 1"): Judge(_ten_parameter_rows, ("model",), _nau_nmu_table_1),
     **subset_arithmetic.JUDGES,
     **penalty.JUDGES,
     **gates.JUDGES,
     **hidden.JUDGES,
-    **ranges.JUDGES,
     **digits.JUDGES,
 }
