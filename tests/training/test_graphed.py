@@ -9,6 +9,7 @@ from companion.division import settings as division
 from companion.experiment import runs_of
 from companion.nau_nmu import settings as nau_nmu
 from companion.npu import settings as npu
+from companion.npu import simple_arithmetic
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -149,7 +150,8 @@ def runs_of_the_papers():
     yield from runs_of(division.arms(2), [SingleModuleTask.on("U[-2,2)", operation="div")], seeds=1)
     for stream in ("own", "common"):
         yield from nau_nmu.subset_runs(nau_nmu.arms(), ["sub"], seeds=1, stream=stream)
-    yield from runs_of({name: npu.simple_arm(name) for name in npu.SIMPLE}, [npu.simple_task()], seeds=1)
+    simple = {name: simple_arithmetic.simple_arm(name) for name in simple_arithmetic.SIMPLE}
+    yield from runs_of(simple, [simple_arithmetic.simple_task()], seeds=1)
     yield from runs_of(
         {name: npu.large_scale_arm(name, "root") for name in npu.LARGE_SCALE},
         [LargeScaleTask(operation="root")],

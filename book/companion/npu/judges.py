@@ -15,69 +15,14 @@ from nalm.tasks.large_scale import FIRST_INPUTS, RANGES, SECOND_INPUTS
 from torch.func import functional_call, grad, vmap
 
 from companion import measures, published
-from companion.npu.settings import fsir_arm, large_scale_arm, simple_arm, simple_task
-from companion.statements import Claim, Comparison, Judge, student
+from companion.npu.settings import fsir_arm, large_scale_arm, layers_of
+from companion.statements import Claim, Comparison, Judge
 from companion.tables import text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["JUDGES"]
-
-_TASKS = {"+": "test_add", "x": "test_mul", "div": "test_div", "sqrt": "test_sqrt"}
-_SIMPLE_MODELS = ["RealNPU", "NPU", "NMU", "NALU", "iNALU", "Dense"]
-_SIMPLE_SEEDS = 20
-"""The paper's number of runs per model; rows of further seeds answer another question."""
-
-
-def _simple_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    measures.require_columns(rows, ["arm", "seed", *_TASKS.values()])
-    return rows[rows["model"].isin(_SIMPLE_MODELS) & (rows["arm"] == "code") & (rows["seed"] < _SIMPLE_SEEDS)]
-
-
-def _npu_table_a2(rows: pd.DataFrame) -> Iterable[Comparison]:
-    table = published.load("npu_values").query("item == 'Table A2'").set_index(["task", "model"])
-    for task in ("div", "+", "x", "sqrt"):
-        for model in _SIMPLE_MODELS:
-            one = table.loc[(task, model)]
-            ours = measures.mean(rows[rows["model"] == model][_TASKS[task]])
-            yield Comparison(f"{model} on {task}", ours, student(one["value"], one["spread"], 20))
-
-
-def _npu_figure_6(rows: pd.DataFrame) -> Iterable[Claim]:
-    errors = rows[list(_TASKS.values())].sum(axis=1, skipna=False).fillna(np.inf)
-    best = {model: rows.loc[errors[rows["model"] == model].idxmin()] for model in _SIMPLE_MODELS}
-
-    def better(one: str, other: str, task: str) -> Claim:
-        left, right = best[one][_TASKS[task]], best[other][_TASKS[task]]
-        return Claim(f"{one} better than {other} on {task}", bool(left < right), text(float(left)))
-
-    for unit in ("RealNPU", "NPU"):
-        for task in ("div", "+", "x", "sqrt"):
-            for other in ("NALU", "iNALU"):
-                yield better(unit, other, task)
-        yield better("NMU", unit, "x")
-        for task in ("div", "sqrt"):
-            yield better(unit, "NMU", task)
-
-
-def _npu_table_a3() -> Iterable[Claim]:
-    printed = {
-        "NPU": ("NAU(2, 6)", "NPU(6, 2)"),
-        "RealNPU": ("NAU(2, 6)", "RealNPU(6, 2)"),
-        "NMU": ("NAU(2, 6)", "NMU(6, 2)"),
-        "NALU": ("NALU(2, 6)", "NALU(6, 2)"),
-        "iNALU": ("INALU(2, 6)", "INALU(6, 2)"),
-        "Dense": ("Dense(2, 10)", "Dense(10, 10)", "Dense(10, 2)"),
-    }
-    for name, layers in printed.items():
-        ours = _layers(simple_arm(name).model.build(simple_task().in_features))
-        yield Claim(name, ours == layers, ", ".join(ours))
-
-
-def _layers(built: Iterable) -> tuple[str, ...]:
-    """Layers as the paper's tables write them: unit(inputs, outputs)."""
-    return tuple(f"{type(layer).__name__}({layer.in_features}, {layer.out_features})" for layer in built)
 
 
 def _diagram(gate: bool) -> Iterable[Claim]:
@@ -269,7 +214,9 @@ def _npu_table_a4() -> Iterable[Claim]:
         "NALU": ("NALU(100, 100)", "NALU(100, 1)"),
     }
     for name, layers in printed.items():
-        ours = _layers(large_scale_arm(name, "add").model.build(LargeScaleTask(operation="add").in_features))
+        ours = layers_of(
+            large_scale_arm(name, "add").model.build(LargeScaleTask(operation="add").in_features)
+        )
         yield Claim(name, ours == layers, ", ".join(ours))
 
 
@@ -404,7 +351,7 @@ def _npu_table_a1() -> Iterable[Claim]:
         "Dense": ("Dense(2, 6)", "Dense(6, 6)", "Dense(6, 3)"),
     }
     for name, layers in printed.items():
-        ours = _layers(fsir_arm(name, 6, 0.0).model.build(1).field)
+        ours = layers_of(fsir_arm(name, 6, 0.0).model.build(1).field)
         yield Claim(name, ours == layers, ", ".join(ours))
 
 
@@ -412,12 +359,9 @@ JUDGES = {
     ("npu", "Figure 1"): lambda: _diagram(gate=False),
     ("npu", "Figure 2"): lambda: _diagram(gate=True),
     ("npu", "Figure 3"): _figure_3,
-    ("npu", "Table A2"): Judge(_simple_rows, ("model",), _npu_table_a2),
-    ("npu", "Table A3"): _npu_table_a3,
     ("npu", "Figure 4"): Judge(_fsir_rows, ("model", "hidden", "penalty"), _npu_figure_4),
     ("npu", "Figure 5"): Judge(_fsir_rows, ("model", "hidden", "penalty"), _npu_figure_5),
     ("npu", "Table A1"): _npu_table_a1,
-    ("npu", "Figure 6"): Judge(_simple_rows, ("model",), _npu_figure_6),
     ("npu", "Figure 7"): Judge(_large_rows, ("model", "operation"), _npu_figure_7),
     ("npu", "Table 1"): Judge(_large_rows, ("model", "operation"), _npu_table_1),
     ("npu", "Table A4"): _npu_table_a4,

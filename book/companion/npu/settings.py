@@ -1,33 +1,20 @@
 """Settings of *Neural Power Units* (Heim, Pevny & Smidl, 2020), as its code has them, with switches for what its text says otherwise.
 
-Simple arithmetic: Table A3. Large-scale arithmetic: Tables A4 to A6. Fractional SIR: Table A1. Where text and code differ, the defaults are the
+Large-scale arithmetic: Tables A4 to A6. Fractional SIR: Table A1. Where text and code differ, the defaults are the
 code's, which made the published numbers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from nalm.models import NODE, Layer, Stack
-from nalm.tasks import SimpleArithmeticTask, Uniform
 from nalm.training import L1, LBFGS, Adam, Norms, Recipe, RMSProp
 
 from companion.experiment import Arm
 
-__all__ = [
-    "EXACT_FSIR",
-    "HIDDEN",
-    "LARGE_SCALE",
-    "PENALTIES",
-    "SIMPLE",
-    "fsir_arm",
-    "large_scale_arm",
-    "simple_arm",
-    "simple_task",
-]
-
-SIMPLE = ("NPU", "RealNPU", "NMU", "NALU", "iNALU", "Dense")
-"""The models of the simple arithmetic task, in the order of Table A2."""
+__all__ = ["EXACT_FSIR", "HIDDEN", "LARGE_SCALE", "PENALTIES", "fsir_arm", "large_scale_arm", "layers_of"]
 
 LARGE_SCALE = ("NPU", "RealNPU", "NaiveNPU", "NMU", "NALU", "iNALU")
 """The models of the large-scale task; the paper ran the iNALU and did not report it."""
@@ -48,53 +35,9 @@ EXACT_FSIR = {
 """Weights of a RealNPU with three hidden units and an NAU that are the fractional SIR system, Eq. 19 with the sign of its last entry put right."""
 
 
-def simple_task(arm: Literal["code", "text"] = "code") -> SimpleArithmeticTask:
-    """The simple arithmetic task (Eq. 20) with the training inputs of the code or of the text.
-
-    >>> simple_task("text").interpolation
-    Uniform(low=0.1, high=2.0)
-    """
-    return SimpleArithmeticTask(interpolation=Uniform(low=0.1, high=2.0 if arm == "text" else 2.1))
-
-
-def simple_arm(model: str, arm: Literal["code", "text"] = "code", iterations: int = 20_000) -> Arm:
-    """A model of the simple arithmetic task (Figure 6, Tables A2 and A3).
-
-    Args:
-        model: one of :data:`SIMPLE`.
-        arm: the settings of the code, or those of the text: Adam with a learning rate of 0.001 for all models, NAU weights clipped to [-1, 1] (Eq. 5),
-            a gate of the NALU without bias (Eq. 3).
-        iterations: updates per run.
-
-    Text and code put the power unit (or NMU) before the NAU and have four outputs, Table A3 prints the reverse order and two outputs. The ``eps`` of the
-    NALU is the code's; the text gives none.
-
-    >>> simple_arm("iNALU").recipe.optimiser
-    RMSProp(kind='RMSProp', lr=0.001, decay=0.9, eps=1e-08)
-    """
-    text = arm == "text"
-    usual, others = (
-        Adam(lr=0.001 if text else 0.005),
-        {} if text else {"NALU": RMSProp(lr=0.005), "iNALU": RMSProp(lr=0.001)},
-    )
-    recipe = Recipe(
-        iterations=iterations, optimiser=others.get(model, usual), batch_size=100, selection="last"
-    )
-    return Arm(model=Stack(layers=_simple_layers(model, text)), recipe=recipe)
-
-
-def _simple_layers(model: str, text: bool) -> tuple[Layer, ...]:
-    if model == "NALU":
-        options = {"init": "glorot", "gate_bias": not text, "eps": 1e-8}
-        return tuple(Layer(unit="NALU", out_features=size, options=options) for size in (6, 4))
-    if model == "iNALU":
-        return tuple(Layer(unit="INALU", out_features=size) for size in (6, 4))
-    if model == "Dense":
-        sigmoid = Layer(unit="Dense", out_features=10, options={"activation": "sigmoid"})
-        return (sigmoid, sigmoid, Layer(unit="Dense", out_features=4, options={"activation": "identity"}))
-    options = {"init": "uniform", "clamp": "forward"} if model == "NMU" else {}
-    nau = Layer(unit="NAU", out_features=4, options={"init": "glorot", "clamp": "step" if text else "none"})
-    return (Layer(unit=model, out_features=6, options=options), nau)
+def layers_of(network: Iterable) -> tuple[str, ...]:
+    """Layers as the paper's tables write them: unit(inputs, outputs)."""
+    return tuple(f"{type(layer).__name__}({layer.in_features}, {layer.out_features})" for layer in network)
 
 
 def large_scale_arm(
