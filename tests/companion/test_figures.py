@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 from companion import figures, tables
 from companion.measures import Interval, Spread
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 from PIL import Image
 
@@ -103,6 +105,16 @@ def test_variants_in_a_figure_are_told_apart_and_stand_out(names):
     assert list(styles) == names and len({colour for colour, _ in styles.values()}) == len(names)
     for colour, _ in styles.values():
         assert 1.05 / (float(_linear(colour) @ [0.2126, 0.7152, 0.0722]) + 0.05) >= 3
+
+
+@given(st.lists(st.sampled_from([*figures.UNIT_STYLES, "NRU, lr 1e-1", "NMRU, sign", "no L1"]), min_size=1))
+def test_a_unit_has_one_look_in_the_whole_book(names):
+    """But for two names of one look, such as the Real NPU and its baseline, where they meet."""
+    styles = figures.styles_of(names)
+    for name in set(names) & set(figures.UNIT_STYLES):
+        alike = [other for other in names if figures.unit_style(other) == figures.unit_style(name)]
+        if alike[0] == name:
+            assert styles[name] == figures.unit_style(name)
 
 
 def test_three_panels(summary):
@@ -313,9 +325,6 @@ def test_style_is_left_as_it_was():
     with figures.style():
         assert matplotlib.rcParams["font.size"] == 10
     assert dict(matplotlib.rcParams) == before
-    with matplotlib.rc_context():
-        figures.use_style()
-        assert matplotlib.rcParams["savefig.dpi"] == 200
 
 
 def test_a_table_as_a_page_and_as_text():
@@ -330,8 +339,17 @@ def test_a_table_as_a_page_and_as_text():
     )
     table = tables.values_beside_published(frame, caption="Success rates")
     page = table._repr_html_()
-    for part in ("<caption>Success rates</caption>", "0.64 [0.445, 0.798]", "0.080 ± 0.021", "50,000", "N&lt;M&gt;RU",
-                 "overflow-x:auto", "<td>yes</td>", '<td class="number">200,000</td>', 'scope="col"'):  # fmt: skip
+    for part in (
+        "<caption>Success rates</caption>",
+        "0.64 [0.445, 0.798]",
+        "0.080 ± 0.021",
+        "50,000",
+        "N&lt;M&gt;RU",
+        "overflow-x:auto",
+        "<td>yes</td>",
+        '<td class="number">200,000</td>',
+        'scope="col"',
+    ):
         assert part in page
     assert repr(table).splitlines()[2].split()[0] == "NRU"
 

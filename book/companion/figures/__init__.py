@@ -14,7 +14,7 @@ from companion.figures.lines import courses, curves
 from companion.figures.maps import error_maps
 from companion.figures.panels import by_range
 from companion.figures.runs import distribution, gate_histograms, scatter
-from companion.figures.styles import UNIT_STYLES, Figure, style, styles_of, unit_style, use_style
+from companion.figures.styles import UNIT_STYLES, Figure, style, styles_of, unit_style
 
 __all__ = [
     "UNIT_STYLES",
@@ -32,5 +32,4 @@ __all__ = [
     "style",
     "styles_of",
     "unit_style",
-    "use_style",
 ]

@@ -28,7 +28,6 @@ __all__ = [
     "style",
     "styles_of",
     "unit_style",
-    "use_style",
 ]
 
 WIDTH = 7.0  # inches
@@ -127,11 +126,6 @@ def style() -> AbstractContextManager[None]:
     return matplotlib.rc_context(_STYLE)
 
 
-def use_style() -> None:
-    """Apply the book's matplotlib settings to everything drawn from now on."""
-    matplotlib.rcParams.update(_STYLE)
-
-
 def unit_style(name: str) -> tuple[str, str]:
     """Colour and marker of a unit or of a variant of one; a name that is not listed gets a fixed spare
     colour.
@@ -153,42 +147,57 @@ def styles_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Colour and marker of names that meet in a figure: as unit_style, and told apart where they would share
     a style.
 
-    Variants of a unit get shades of its colour, dark to light, and names that belong to no unit a sequence of
-    colours, both in the order of the names and each with a marker of its own.
+    A unit always looks the same. Its variants get shades of its colour, and names that belong to no unit a
+    sequence of colours, both in the order of the names and each with a marker of its own.
 
     >>> styles_of(["NRU", "NMRU"]) == {name: unit_style(name) for name in ("NRU", "NMRU")}
     True
-    >>> len(set(styles_of(["NRU", "NRU, lr 1e-1", "no L1", "L1"]).values()))
-    4
+    >>> shown = styles_of(["NRU, lr 1e-1", "NRU", "no L1", "L1"])
+    >>> shown["NRU"] == unit_style("NRU"), len(set(shown.values()))
+    (True, 4)
     """
+    names = list(dict.fromkeys(names))
     groups: dict[str, list[str]] = {}
-    for name in dict.fromkeys(names):
-        stem = _SPELLINGS.get(name, name).split(" (")[0].split(", ")[0]
-        groups.setdefault(
-            "/".join(unit_style(name)) if _SPELLINGS.get(stem, stem) in UNIT_STYLES else "", []
-        ).append(name)
+    for name in names:
+        groups.setdefault("/".join(unit_style(name)) if _unit_of(name) else "", []).append(name)
     styles = {}
     for shared, group in groups.items():
-        if shared and len(group) == 1:
-            styles[group[0]] = unit_style(group[0])
-            continue
-        places = np.linspace(0, 1, len(group))
-        # from the colour mixed with black to the colour itself, or from a dark colour to the colour mixed
-        # with white
-        if shared:
-            full = np.array(to_rgb(unit_style(group[0])[0]))
-            dark = full @ (0.2126, 0.7152, 0.0722) < 0.19
-            colours = [
-                to_hex(full + (1 - full) * 0.45 * place if dark else full * (0.35 + 0.65 * place))
-                for place in places
-            ]
-        else:
-            colours = [to_hex(colormaps["viridis"](0.58 * place)) for place in places]
-        styles |= {
-            name: (colour, _MARKERS[n % len(_MARKERS)])
-            for n, (name, colour) in enumerate(zip(group, colours, strict=True))
-        }
-    return {name: styles[name] for name in dict.fromkeys(names)}
+        itself = next(
+            (name for name in group if shared and _spelled(name) in UNIT_STYLES), group[0] if shared else None
+        )
+        variants = [name for name in group if name != itself]
+        if itself is not None:
+            styles[itself] = unit_style(itself)
+        markers = [marker for marker in _MARKERS if itself is None or marker != unit_style(itself)[1]]
+        for place, name in enumerate(variants):
+            colour = (
+                _shade(unit_style(name)[0], place, len(variants))
+                if shared
+                else _in_sequence(place, len(group))
+            )
+            styles[name] = (colour, markers[place % len(markers)])
+    return {name: styles[name] for name in names}
+
+
+def _spelled(name: str) -> str:
+    return _SPELLINGS.get(name, name)
+
+
+def _unit_of(name: str) -> str:
+    """The unit that a name is a variant of; empty if it is none."""
+    stem = _spelled(_spelled(name).split(" (")[0].split(", ")[0])
+    return stem if stem in UNIT_STYLES or _spelled(name) in UNIT_STYLES else ""
+
+
+def _shade(colour: str, place: int, of: int) -> str:
+    """Away from the unit's own colour: dark ones are mixed with white, light ones with black."""
+    full, step = np.array(to_rgb(colour)), (place + 1) / of
+    dark = full @ (0.2126, 0.7152, 0.0722) < 0.19
+    return to_hex(full + (1 - full) * 0.45 * step if dark else full * (1 - 0.65 * step))
+
+
+def _in_sequence(place: int, of: int) -> str:
+    return to_hex(colormaps["viridis"](0.58 * place / max(of - 1, 1)))
 
 
 def legend_entry(model: str, line: bool = False, styled: tuple[str, str] | None = None) -> Line2D:
