@@ -40,6 +40,7 @@ TROUBLE = r"""async () => {
     const root = document.documentElement;
     return [
         ...images.filter(image => !image.alt.trim()).map(image => 'image without alt text: ' + image.src),
+        ...images.filter(image => /\\.(png|svg|jpe?g)$/.test(image.alt)).map(image => 'alt text is a file: ' + image.alt),
         ...images.filter(image => !image.naturalWidth).map(image => 'image that does not load: ' + image.src),
         ...formulas.filter(f => !f.querySelector('mjx-container'))
             .map(f => 'formula not set: ' + f.textContent.slice(0, 60)),
@@ -248,7 +249,7 @@ def test_search_finds_units(browser: Browser, site: str, name: str) -> None:
 
 def test_trouble_is_noticed(reader: Reader, html: Path) -> None:
     """A page of everything that can be wrong, so that no check of the pages passes for want of looking."""
-    body = """<main style="width: 800px"><img src="nowhere.png" alt="x"><img alt="" src="data:,">
+    body = """<main style="width: 800px"><img src="nowhere.png" alt="x.png"><img alt="" src="data:,">
               <p>$$ raw</p><div class="math">x</div></main>
               <script>console.error("said"); fetch("https://example.org/far").catch(() => null);
               missing()</script>"""
@@ -267,6 +268,7 @@ def test_trouble_is_noticed(reader: Reader, html: Path) -> None:
         "asks the network for https://example.org/far",
         "request failed",
         "image without alt text",
+        "alt text is a file: x.png",
         "image that does not load",
         "formula not set",
         "TeX in the text",
