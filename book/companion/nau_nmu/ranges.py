@@ -1,24 +1,94 @@
-"""What *Neural Arithmetic Units* says of interpolation ranges, beside recorded rows; the verdict on its Figure 3, of which that is the lower half."""
+"""Products over ranges, and sums over shifted ones without a penalty: Figure 3 of *Neural Arithmetic Units*.
+
+Its lower half has interpolation ranges; :mod:`companion.nau_nmu.hidden_sizes` has the upper one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from functools import cache
+from types import SimpleNamespace
 
+import pandas as pd
+from nalm.tasks import SubsetArithmeticTask, Uniform
+from nalm.training import Run
+
+from companion.experiment import Experiment
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import beside_drawn, measured
 from companion.nau_nmu.hidden_sizes import figure_3_sizes, with_sizes
-from companion.statements import Claim, Comparison, Judge
+from companion.parameters import one_of, some_of
+from companion.recorded import read
+from companion.rows import Rows
+from companion.statements import Claim, Comparison, Item, Statement
 from companion.tables import text
+from companion.thresholds import nearly_perfect_mse
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = [
+    "EXPERIMENT",
+    "PACE",
+    "figure_3",
+    "figure_3_ranges",
+    "lower_half",
+    "shifted_runs",
+    "with_upper_half",
+]
 
-__all__ = ["JUDGES", "figure_3", "figure_3_ranges"]
+PACE = "nau-nmu/pace"
+"""Where runs without a penalty are recorded, which are not in the paper."""
+
+
+def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
+    """Those of the figure, and without a penalty sums on shifted ranges and products on the narrow one."""
+    narrow = nau_nmu.range_runs(["NMU"], ["U[1.1,1.2)"], p.seeds, p.iterations, p.stream)
+    sums = shifted_runs("add", p.lows, p.seeds, min(p.iterations, 300_000), p.stream)
+    free = [run.but(recipe=run.recipe.but(penalties=())) for run in narrow]
+    return {
+        "nau-nmu/ranges": nau_nmu.range_runs(p.models, p.ranges, p.seeds, p.iterations, p.stream),
+        PACE: sums + free,
+    }
+
+
+def shifted_runs(
+    operation: str, lows: Sequence[float], seeds: int, iterations: int, stream: str = "own"
+) -> list[Run]:
+    """One run for each range U[low, low + 1) and seed, without a penalty; labelled ``range`` as well.
+
+    Not in the paper, whose default is U[1, 2). The extrapolation range is U[low + 1, low + 5), the threshold
+    simulated for it.
+
+    Args:
+        operation: name in :data:`companion.nau_nmu.settings.PENALTY_SWEEPS`, which says of which model.
+        lows: lower ends of ranges.
+        seeds: seeds 0 to ``seeds`` - 1.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> (run,) = shifted_runs("add", [1.0], seeds=1, iterations=10)
+    >>> str(run.task.extrapolation), run.threshold, run.recipe.penalties
+    ('U[2,6)', 1.6e-05, ())
+    """
+    usual = nau_nmu.subset_runs([nau_nmu.PENALTY_SWEEPS[operation]], [operation], seeds, iterations, stream)
+    plain = [run.but(recipe=run.recipe.but(penalties=())) for run in usual]
+    return [_shifted(run, float(low)) for low in lows for run in plain]
+
+
+def _shifted(run: Run, low: float) -> Run:
+    task = run.task.but(
+        interpolation=Uniform(low=low, high=low + 1), extrapolation=Uniform(low=low + 1, high=low + 5)
+    )
+    return run.but(
+        task=task, threshold=_simulated(task), labels=run.labels | {"range": str(task.interpolation)}
+    )
+
+
+@cache
+def _simulated(task: SubsetArithmeticTask) -> float:
+    return nearly_perfect_mse(task, samples=100_000)
 
 
 def figure_3_ranges(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
-    """What the lower half of the figure draws and what section 4.1 says of it, as far as rows hold what is compared.
+    """What the lower half draws and what section 4.1 says of it, as far as rows hold what is compared.
 
     Args:
         rows: with the columns ``range``, ``model``, ``success``, ``solved_at`` and ``sparsity_error``.
@@ -59,8 +129,44 @@ def figure_3(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
 
 
 def _of_figure_3(rows: pd.DataFrame) -> pd.DataFrame:
-    rows = with_sizes(rows)
+    rows = with_sizes(rows[rows["experiment"] != PACE])
     return rows[(rows["operation"] == "mul") & rows["model"].isin(nau_nmu.MULTIPLIERS) & (rows["seed"] < 50)]
 
 
-JUDGES = {("nau-nmu", "Figure 3"): Judge(_of_figure_3, ("hidden", "range", "model"), figure_3)}
+def with_upper_half(rows: Rows) -> Rows:
+    """Rows of this page, and the recorded ones of the upper half."""
+    return Rows(pd.concat([rows.frame, read("nau-nmu/hidden")], ignore_index=True), rows.results)
+
+
+def lower_half(one: Statement) -> bool:
+    """Whether a statement is one on ranges."""
+    return "hidden size" not in one.what
+
+
+EXPERIMENT = Experiment(
+    chapter="book/nau-nmu/ranges.ipynb",
+    rules={
+        "models": some_of(nau_nmu.MULTIPLIERS),
+        "ranges": some_of(nau_nmu.RANGES),
+        "stream": one_of(["common", "own"]),
+    },
+    runs=_runs,
+    also=("nau-nmu/arithmetic",),
+    items=(
+        Item(
+            "nau-nmu",
+            "Figure 3",
+            "Multiplication over hidden sizes and over input ranges",
+            "experiment",
+            figure_3,
+            headline="success rate of the NMU at hidden size 10",
+            published="24 of 38",
+            seeds=50,
+            iterations=5_000_000,
+            runs=3750,
+            experiment=("nau-nmu/arithmetic", "nau-nmu/ranges", "nau-nmu/hidden"),
+            rows=_of_figure_3,
+            by=("hidden", "range", "model"),
+        ),
+    ),
+)

@@ -7,14 +7,12 @@ as its first layer, the second layer of ReLU and ReLU6 has no activation, and th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 from nalm.models import GatedStack, Layer, Stack
 from nalm.tasks import Range, SubsetArithmeticTask, Uniform, UniformUnion
 from nalm.training import Adam, Discretisation, Recipe, Run
 
 from companion.experiment import Arm
-from companion.thresholds import nearly_perfect_mse
 
 __all__ = [
     "ABLATIONS",
@@ -31,7 +29,6 @@ __all__ = [
     "hidden_runs",
     "penalty_runs",
     "range_runs",
-    "shifted_runs",
     "subset_runs",
     "wider_runs",
 ]
@@ -305,40 +302,6 @@ def _on_range(run: Run, name: str) -> Run:
     interpolation, extrapolation, threshold = RANGES[name]
     task = run.task.but(interpolation=interpolation, extrapolation=extrapolation)
     return run.but(task=task, threshold=threshold, labels=run.labels | {"range": name})
-
-
-def shifted_runs(
-    operation: str, lows: Sequence[float], seeds: int, iterations: int, stream: str = "own"
-) -> list[Run]:
-    """One run for each interpolation range U[low, low + 1) and seed, without a penalty; labelled ``range`` as well.
-
-    Not in the paper, whose default is U[1, 2). The extrapolation range is U[low + 1, low + 5), the threshold simulated for it.
-
-    Args:
-        operation: name in :data:`PENALTY_SWEEPS`, which says of which model.
-        lows: lower ends of ranges.
-        seeds: seeds 0 to ``seeds`` - 1.
-        iterations: updates.
-        stream: ``"own"`` or ``"common"``.
-
-    >>> [(str(run.task.extrapolation), run.threshold, run.recipe.penalties) for run in shifted_runs("add", [1.0], seeds=1, iterations=10)]
-    [('U[2,6)', 1.6e-05, ())]
-    """
-    usual = subset_runs([PENALTY_SWEEPS[operation]], [operation], seeds, iterations, stream)
-    plain = [run.but(recipe=run.recipe.but(penalties=())) for run in usual]
-    return [_shifted(run, float(low)) for low in lows for run in plain]
-
-
-def _shifted(run: Run, low: float) -> Run:
-    task = run.task.but(interpolation=_uniform(low, low + 1), extrapolation=_uniform(low + 1, low + 5))
-    return run.but(
-        task=task, threshold=_simulated(task), labels=run.labels | {"range": str(task.interpolation)}
-    )
-
-
-@cache
-def _simulated(task: SubsetArithmeticTask) -> float:
-    return nearly_perfect_mse(task, samples=100_000)
 
 
 def wider_runs(
