@@ -67,11 +67,10 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
     manager, client = start_new_kernel(
         startup_timeout=120, kernel_name="python3", cwd=str(tmp_path_factory.mktemp("kernel"))
     )
-    # Each chapter forgets the names of the one before, and Python then looks through everything for what
-    # is
+    # Each chapter forgets the names of the one before, and Python then looks through everything for what is
     # left: not through what is imported.
     client.execute(
-        "import gc, matplotlib.pyplot, sympy, companion.figures, nalm.records, companion.scoreboard\ngc.freeze()",
+        "import gc, matplotlib.pyplot, sympy, companion.figures, companion.scoreboard\ngc.freeze()",
         reply=True,
         timeout=120,
     )

@@ -40,7 +40,8 @@ TROUBLE = r"""async () => {
     const root = document.documentElement;
     return [
         ...images.filter(image => !image.alt.trim()).map(image => 'image without alt text: ' + image.src),
-        ...images.filter(image => /\\.(png|svg|jpe?g)$/.test(image.alt)).map(image => 'alt text is a file: ' + image.alt),
+        ...images.filter(image => /\.(png|svg|jpe?g)$/.test(image.alt))
+            .map(image => 'alt text is a file: ' + image.alt),
         ...images.filter(image => !image.naturalWidth).map(image => 'image that does not load: ' + image.src),
         ...formulas.filter(f => !f.querySelector('mjx-container'))
             .map(f => 'formula not set: ' + f.textContent.slice(0, 60)),
