@@ -1,27 +1,45 @@
 """How often other seeds would show what *Neural Division Modules* says and our seeds do not.
 
-A statement about 25 seeds may hold for these and not for the next. Each is written here as a function of samples of seeds, so that it can be asked of
-ten thousand of them; it is the same statement as the one that the scoreboard judges.
+A statement about 25 seeds may hold for these and not for the next. Each is written here as a function of
+samples of seeds, so that it can be asked of ten thousand of them; it is the one that the scoreboard judges.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 from nalm.records import recorded_runs
 from nalm.tasks import UNIFORM_RANGES
 from nalm.training import Run
 
-from companion import published
-from companion.division.judges import MODIFIED, NEGATIVE, SMALL, UNITS
+from companion import parameters, published
+from companion.division.compared import MODIFIED, NEGATIVE, SMALL, UNITS
+from companion.experiment import Experiment
+from companion.rows import NOT_RUN
+from companion.statements import Explanation, Read
+from companion.tables import text
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = [
+    "EXPERIMENT",
+    "LIMIT",
+    "STATEMENTS",
+    "Sample",
+    "Statement",
+    "explanation",
+    "further_runs",
+    "replayed",
+    "shares",
+]
 
-__all__ = ["STATEMENTS", "Sample", "Statement", "further_runs", "shares"]
+LIMIT = 0.05
+"""The share of samples from which on it may be chance that our seeds do not show a statement.
+
+It was set before the runs were trained.
+"""
 
 UNIFORM = tuple(UNIFORM_RANGES)
 LARGE = ("U[-100,100)", "U[-50,50)")
@@ -33,7 +51,8 @@ class Sample:
     """Samples of seeds, of which each configuration has one run.
 
     Args:
-        rows: with the columns ``model``, ``range``, ``seed``, ``success`` and ``solved_at``; all seeds of each configuration.
+        rows: with the columns ``model``, ``range``, ``seed``, ``success`` and ``solved_at``; all seeds of
+            each configuration.
         drawn: (samples, seeds) positions of seeds; ``None``: one sample, of each seed once.
     """
 
@@ -64,7 +83,7 @@ def _discretising_loses_once(sample: Sample) -> np.ndarray:
 
 
 def _smaller_is_later(sample: Sample) -> np.ndarray:
-    """Of the units that solve two ranges or more, most take longer on the smallest of these than on the largest."""
+    """Of the units that solve two ranges or more, most take longer on the smallest than on the largest."""
     later, judged = 0, 0
     for unit in UNITS:
         means = np.array([sample.solved_at(unit, place) for place in SMALL])
@@ -109,7 +128,8 @@ class Statement:
     Args:
         item: the figure or table.
         what: the statement, as on the scoreboard.
-        runs: experiment -> models whose runs it is about: divisions on these ``ranges`` with so many ``inputs``.
+        runs: experiment -> models whose runs it is about: divisions on these ``ranges`` with so many
+            ``inputs``.
         holds: for which samples.
     """
 
@@ -175,7 +195,9 @@ STATEMENTS = [
 
 
 def further_runs(seeds: int, first: int = 25, statements: Sequence[Statement] = STATEMENTS) -> list[Run]:
-    """The runs that the statements are about, with ``seeds`` further seeds from ``first`` on; labelled ``model`` and ``range``.
+    """The runs that the statements are about, with ``seeds`` further seeds from ``first`` on.
+
+    They are labelled ``model`` and ``range``.
 
     >>> statement = STATEMENTS[3]
     >>> runs = further_runs(seeds=2, statements=[statement])
@@ -199,12 +221,11 @@ def further_runs(seeds: int, first: int = 25, statements: Sequence[Statement] = 
 def shares(
     rows: pd.DataFrame, size: int = 25, samples: int = 10_000, statements: Sequence[Statement] = STATEMENTS
 ) -> pd.DataFrame:
-    """For each statement, whether it ``holds`` for all seeds of the rows together, and the ``share`` of samples of ``size`` seeds for which it does.
+    """Whether each statement ``holds`` for all seeds of the rows together, and for what ``share`` of samples.
 
-    Samples are drawn from the seeds with replacement, the same for all configurations, as the runs of a seed have the same batches.
+    Samples of ``size`` seeds are drawn with replacement, the same for all configurations, as the runs of a
+    seed have the same batches.
     """
-    import pandas as pd
-
     every = Sample(rows)
     drawn = np.random.default_rng(0).integers(every.drawn.shape[1], size=(samples, size))
     lines = [
@@ -212,3 +233,57 @@ def shares(
         for one in statements
     ]
     return pd.DataFrame(lines, columns=["item", "what", "holds", "share"])
+
+
+def replayed(statement: Statement, replays: pd.DataFrame) -> str:
+    """Whether it holds in the replays of its runs: the authors' initial weights, on the authors' batches.
+
+    Args:
+        statement: about 25 seeds.
+        replays: the rows of ``division/replay``.
+    """
+    parts = [
+        replays[(replays["of"] == experiment) & replays["model"].isin(models)]
+        for experiment, models in statement.runs.items()
+    ]
+    found = pd.concat(parts)
+    found = found[found["range"].isin(statement.ranges)]
+    models = sum(map(len, statement.runs.values()))
+    if found.groupby(["model", "range"]).ngroups < models * len(statement.ranges):
+        return NOT_RUN
+    return text(bool(statement.holds(Sample(found))[0]))
+
+
+def explanation(item: str) -> Explanation:
+    """That our 25 seeds differ from those of the paper by chance, of the statements of an item."""
+    statements = [one for one in STATEMENTS if one.item == item]
+
+    def said(read: Read) -> str:
+        rows = read("division/further-seeds")
+        table = shares(rows, statements=statements)
+        held, of_samples = int(table["holds"].sum()), " and ".join(f"{share:.0%}" for share in table["share"])
+        return (
+            f"Chance: {rows['seed'].nunique()} further seeds together show {held} of these {len(table)} as "
+            f"published; of ten thousand samples of 25 of them, {of_samples} do."
+        )
+
+    return Explanation(tuple(one.what for one in statements), said)
+
+
+def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
+    runs = further_runs(p.seeds, statements=[one for one in STATEMENTS if one.item in p.items])
+    shorter = (
+        run.but(recipe=run.recipe.but(iterations=min(p.iterations, run.recipe.iterations))) for run in runs
+    )
+    return {"division/further-seeds": list(shorter)}
+
+
+EXPERIMENT = Experiment(
+    chapter="book/division/chance.ipynb",
+    rules={
+        "items": parameters.some_of(dict.fromkeys(one.item for one in STATEMENTS)),
+        "samples": parameters.at_least(1),
+        "size": parameters.at_least(1),
+    },
+    runs=_runs,
+)

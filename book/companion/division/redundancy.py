@@ -1,0 +1,284 @@
+"""Division with eight redundant inputs: Figures 6, 15, 16 and 20."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import torch
+from nalm.models import Layer, Stack
+from nalm.tasks import UNIFORM_RANGES, SingleModuleTask
+from nalm.training import Run
+
+from companion import published, thresholds
+from companion.division import settings
+from companion.division.compared import (
+    MIXED,
+    MODIFIED,
+    NEGATIVE,
+    POSITIVE,
+    REAL_NPU,
+    UNITS,
+    Compared,
+    higher,
+    of,
+    part,
+    solved_at,
+    stated,
+    success,
+)
+from companion.experiment import Arm, Experiment, runs_of
+from companion.measures import Interval, operands_first
+from companion.parameters import some_of
+from companion.statements import Claim, Comparison, Explanation, Item, Read, exactly, rate, solved
+from companion.tables import text
+
+__all__ = ["EXPERIMENT", "MAIN", "MIRRORS", "VARIANTS", "initial", "left_out", "printed_rates"]
+
+MAIN = [REAL_NPU, *UNITS]
+TERNARY, APART = f"{MODIFIED}, {{-1,0,1}}", "NRU, separate sign"
+COMPLEX, CLIPPED = "NPU (no constraints)", "NPU (clip & reg)"
+VARIANTS = [TERNARY, APART, COMPLEX, CLIPPED]
+
+MIRRORS = {
+    name: f"U[{-UNIFORM_RANGES[name][0].high:g},{-UNIFORM_RANGES[name][0].low:g})" for name in NEGATIVE
+}
+"""Negative range -> the positive range whose numbers it has with a minus sign."""
+
+
+def _arms(iterations: int) -> dict[str, Arm]:
+    arms = settings.arms(inputs=10, iterations=iterations)
+
+    def variant(name: str, unit: str, **options: object) -> Arm:
+        return arms[name].but(model=Stack(layers=(Layer(unit=unit, options=options),)))
+
+    parts = ("weight", "weight_im", "gate")
+    return arms | {
+        TERNARY: variant(MODIFIED, "RealNPU", **settings.REPAIRED, discretise_to=(-1, 0, 1)),
+        APART: variant("NRU", "NRU", separate_sign=True),
+        COMPLEX: variant(MODIFIED, "NPU", **settings.REPAIRED),
+        CLIPPED: variant(MODIFIED, "NPU", init="capped-glorot", clip=parts, discretise=parts),
+    }
+
+
+def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
+    arms = _arms(p.iterations)
+    tasks = [SingleModuleTask.on(place, operation="div", inputs=10) for place in p.ranges]
+    asked = {name: arms[name] for name in p.models}
+    return {"division/redundancy": runs_of(asked, tasks, p.seeds, thresholds.FIXED)}
+
+
+def initial(unit: Callable[[int, int], torch.nn.Module], seeds: Iterable[int], parts: int = 1) -> np.ndarray:
+    """The weights that runs with ten inputs start with, (runs, parts, inputs), the operands first."""
+
+    def drawn(seed: int) -> str:
+        torch.manual_seed(seed)
+        return json.dumps({"0.weight": unit(10, 1).weight.tolist()})
+
+    seeds = list(seeds)
+    return operands_first(
+        pd.DataFrame({"seed": seeds, "weights": [drawn(seed) for seed in seeds]}), parts=parts
+    )
+
+
+def left_out(rows: pd.DataFrame) -> dict[str, float]:
+    """How the solved runs of a Real NPU leave their redundant inputs out: the share of each way."""
+    rows = solved(rows)
+    weight = np.abs(operands_first(rows)[:, 0, 2:])
+    closed = operands_first(rows, "0.gate")[:, 0, 2:].clip(0, 1) < 0.01
+    zero, one = weight < 0.01, np.abs(weight - 1) < 0.01
+    ways = {
+        "gate 0, weight ±1": closed & one,
+        "gate 0, weight 0": closed & zero,
+        "gate 0, weight between": closed & ~one & ~zero,
+        "gate open, weight 0": ~closed & zero,
+        "neither": ~closed & ~zero,
+    }
+    return {way: float(where.mean()) if where.size else np.nan for way, where in ways.items()}
+
+
+def printed_rates(everywhere: str) -> pd.DataFrame:
+    """Success rates that the text states of Figure 6; ``everywhere`` is the name of all ranges together."""
+    table = published.load("division_values").query(
+        "item in ['Fig 6', 'abstract/Fig 6'] and metric == 'success rate'"
+    )
+    table = table.assign(success=pd.to_numeric(table["value"], errors="coerce")).dropna(subset=["success"])
+    return table.assign(range=table["range"].where(table["item"] == "Fig 6", everywhere))
+
+
+def _faster(rows: pd.DataFrame, one: str, other: str, ranges: list[str], what: str) -> Comparison:
+    """On how many ranges ``one`` is solved earlier in the mean, of all those on which both have solved runs.
+
+    The interval: what runs drawn anew from these would count.
+    """
+    generator = np.random.default_rng(0)
+    earlier, again = [], []
+    for place in ranges:
+        first, second = (solved(part(rows, name, [place]))["solved_at"].to_numpy() for name in (one, other))
+        if len(first) and len(second):
+            earlier.append(first.mean() < second.mean())
+            drawn = (generator.choice(times, (10_000, len(times))).mean(1) for times in (first, second))
+            again.append(np.less(*drawn))
+    low, high = np.quantile(np.sum(again, 0), [0.025, 0.975])
+    return Comparison(
+        what, Interval(sum(earlier), int(low), int(high), len(earlier)), exactly(len(earlier)), id=what
+    )
+
+
+def _same(rows: pd.DataFrame, one: str, other: str, what: str) -> Claim:
+    """Whether the intervals of two success rates overlap, over all ranges and on each."""
+    apart = [
+        place
+        for place in UNIFORM_RANGES
+        if not success(rows, one, [place]).overlaps(success(rows, other, [place]))
+    ]
+    first, second = success(rows, one), success(rows, other)
+    shown = f"{text(first.estimate)} against {text(second.estimate)}; apart on: {', '.join(apart) or 'none'}"
+    return Claim(what, first.overlaps(second) and not apart, shown)
+
+
+def _figure_6(rows: pd.DataFrame) -> Compared:
+    averages = printed_rates("all").query("range == 'all'").to_dict("records")
+    for one in reversed(averages):
+        found = success(rows, one["model"])
+        yield Comparison(f"{one['model']} over nine ranges", found, rate(one["success"], 225))
+    yield from stated(rows, "Fig 6")
+    found = success(rows, "NMRU", [MIXED])
+    yield Claim(f"the NMRU solves some of {MIXED}", found.estimate > 0, text(found))
+    lowest = min(success(rows, "NRU", [place]).estimate for place in POSITIVE)
+    yield Claim("the NRU performs well on every positive range", lowest > 0.75, f"at least {text(lowest)}")
+
+    shares = {
+        model: {place: success(rows, model, [place]).estimate for place in UNIFORM_RANGES} for model in MAIN
+    }
+    room = [place for place in UNIFORM_RANGES if place != MIXED and shares[REAL_NPU][place] < 1]
+    better = sum(shares[MODIFIED][place] > shares[REAL_NPU][place] for place in room)
+    what = f"the repairs raise success wherever the baseline is below 1, but on {MIXED}"
+    yield Claim(what, better == len(room), f"on {better} of {len(room)} ranges")
+    yield _faster(rows, MODIFIED, REAL_NPU, room, "ranges of these on which the repairs also gain speed")
+    beaten = sum(shares["NMRU"][place] < shares[MODIFIED][place] for place in NEGATIVE)
+    what = "the modified Real NPU can beat the NMRU on negative ranges"
+    yield Claim(what, beaten > 0, f"on {beaten} of {len(NEGATIVE)} ranges")
+
+    sparsity = solved(rows).groupby(["model", "range"])["sparsity_error"].mean()
+    old, new = sparsity[REAL_NPU], sparsity[MODIFIED]
+    worse = [place for place in new.index.intersection(old.index) if new[place] >= old[place]]
+    what = "the repairs make it sparser everywhere but on U[10,20)"
+    yield Claim(what, worse == ["U[10,20)"], f"not on {', '.join(worse) or 'none'}")
+    largest = sparsity.groupby("model").max()
+    shown = f"{text(largest[REAL_NPU], 2)} at most, others {text(largest[UNITS].max(), 2)}"
+    yield Claim("the baseline's sparsity errors are the highest", largest.idxmax() == REAL_NPU, shown)
+    medians = solved(part(rows, "NMRU")).groupby("range")["solved_at"].median()
+    near = int(medians.between(45_000, 55_000).sum())
+    yield Claim("the NMRU is solved around 50,000 iterations on several ranges", near > 1, f"on {near}")
+
+
+def _figure_15(rows: pd.DataFrame) -> Compared:
+    yield higher(rows, MODIFIED, COMPLEX, "complex weights lower the success on negative ranges", NEGATIVE)
+    yield _faster(rows, MODIFIED, COMPLEX, NEGATIVE, "negative ranges on which complex weights are slower")
+    better = [
+        place
+        for place in UNIFORM_RANGES
+        if success(rows, CLIPPED, [place]).low > success(rows, MODIFIED, [place]).high
+    ]
+    first, second = success(rows, CLIPPED), success(rows, MODIFIED)
+    yield Claim(
+        "clipped and penalised complex weights are nowhere significantly better",
+        first.low <= second.high and not better,
+        f"{text(first.estimate)} against {text(second.estimate)}; better on: {', '.join(better) or 'none'}",
+    )
+
+
+def _figure_16(rows: pd.DataFrame) -> Compared:
+    yield _same(rows, TERNARY, MODIFIED, "the set that weights are pulled to has no effect on success")
+    old, new = (left_out(part(rows, model))["gate 0, weight ±1"] for model in (MODIFIED, TERNARY))
+    what = "with {-1, 0, 1} fewer inputs are left out by a closed gate and a weight of ±1"
+    yield Claim(what, new < old, f"{text(new, 2)} against {text(old, 2)}")
+
+
+def _figure_20(rows: pd.DataFrame) -> Compared:
+    yield _same(rows, APART, "NRU", "a separate sign makes no difference in success")
+
+
+def _slower_there_too(read: Read) -> str:
+    rows = read("division/replay").query("of == 'division/redundancy'")
+    won = part(rows, MODIFIED)["success"].astype(bool)
+    times = {
+        place: [solved_at(rows, name, [place]) for name in (MODIFIED, REAL_NPU)] for place in UNIFORM_RANGES
+    }
+    slower = ", ".join(place for place, (new, old) in times.items() if new > old)
+    return (
+        "Trained from the authors' initial weights on the authors' batches, the modified Real NPU solves "
+        f"{won.sum()} of {won.size} runs, as published, and is slower than the baseline on "
+        f"{slower or 'no range'} there too."
+    )
+
+
+_PROTOCOL = {
+    "seeds": 25,
+    "iterations": 100_000,
+    "experiment": ("division/redundancy",),
+    "by": ("model", "range"),
+}
+
+EXPERIMENT = Experiment(
+    chapter="book/division/redundancy.ipynb",
+    rules={"models": some_of(_arms(1)), "ranges": some_of(UNIFORM_RANGES)},
+    runs=_runs,
+    items=(
+        Item(
+            "division",
+            "Figure 6",
+            "Division with eight redundant inputs",
+            "experiment",
+            _figure_6,
+            headline="success rate of the NMRU over nine ranges",
+            published="91.6 %",
+            runs=900,
+            rows=of(*MAIN),
+            explanations=(
+                Explanation(("ranges of these on which the repairs also gain speed",), _slower_there_too),
+            ),
+            **_PROTOCOL,
+        ),
+        Item(
+            "division",
+            "Figure 15",
+            "Complex weights: NPU against Real NPU",
+            "experiment",
+            _figure_15,
+            headline="complex weights on negative ranges",
+            published="hinder success and speed",
+            runs=675,
+            rows=of(MODIFIED, COMPLEX, CLIPPED),
+            **_PROTOCOL,
+        ),
+        Item(
+            "division",
+            "Figure 16",
+            "Discretising the Real NPU to {-1, 1} or {-1, 0, 1}",
+            "experiment",
+            _figure_16,
+            headline="effect on success",
+            published="none",
+            runs=450,
+            rows=of(MODIFIED, TERNARY),
+            **_PROTOCOL,
+        ),
+        Item(
+            "division",
+            "Figure 20",
+            "NRU with the sign inside or apart from the magnitude",
+            "experiment",
+            _figure_20,
+            headline="difference in success",
+            published="none",
+            runs=450,
+            rows=of("NRU", APART),
+            **_PROTOCOL,
+        ),
+    ),
+)
