@@ -83,7 +83,7 @@ class Rows:
         return text(float(statistic(values)), digits) if len(values) else NOT_RUN
 
     def whole(self, column: str, statistic: Callable[[pd.Series], float] = pd.Series.mean) -> str:
-        """The mean, or another statistic, of a column to the last whole number, ``"1,004,000"``: for iterations."""
+        """The mean, or another statistic, of a column of iterations: ``"1,004,000"``."""
         values = self.frame[column].dropna()
         return f"{statistic(values):,.0f}" if len(values) else NOT_RUN
 

@@ -160,7 +160,7 @@ class Item:
     chapter: str = ""
 
     def select(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The rows that it is judged by: of one length if it has one, and never own and common batches together."""
+        """The rows that it is judged by: of one length if it has one, of one stream."""
         if rows.empty:
             return rows
         if self.iterations:

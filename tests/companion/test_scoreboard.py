@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from companion import published, scoreboard
-from companion.division import compared
-from companion.division import judges as division
+from companion.division import compared, small_numbers
 from companion.measures import Interval
 from companion.nau_nmu import drawn, gates, penalty, ranges, subset_arithmetic
 from companion.nau_nmu import hidden_sizes as hidden
@@ -315,7 +314,7 @@ def test_nau_nmu_table_1_differs_if_twice_as_slow(book):
 
 
 def _subsets(solved=None, seeds=100):
-    """Runs of Table 2 whose rates, medians and means are the published ones; their sparsity errors are not."""
+    """Runs of Table 2 whose rates, medians and means are the published ones; sparsity errors are not."""
     for operation, models in subset_arithmetic.TABLE_2.items():
         for model in models:
             theirs = subset_arithmetic.published_cell(operation, model)
@@ -919,7 +918,7 @@ def test_smaller_ranges_are_later_where_most_units_with_two_ranges_are():
             {"model": m, "range": compared.SMALL[r], "success": at is not None, "solved_at": at}
             for m, r, at in times
         ]
-        return division._later(pd.DataFrame(rows))
+        return small_numbers._later(pd.DataFrame(rows))
 
     slow, fast = ("NMRU", 0, 3000.0), ("NMRU", 4, 1000.0)
     assert later(slow, fast).agrees and str(later(slow, fast)) == "1 of 1 units"

@@ -27,9 +27,9 @@ PAPERS = {
 """The papers' titles by their short names."""
 
 COLUMNS = [
-    "paper", "item", "title", "kind", "metric", "published", "ours", "agreeing", "differing", "seeds", "iterations",
-    "compared", "strength", "verdict", "explanation", "runs", "run_iterations", "seconds", "device", "freshness", "chapter",
-    "command",
+    "paper", "item", "title", "kind", "metric", "published", "ours", "agreeing", "differing",
+    "seeds", "iterations", "compared", "strength", "verdict", "explanation",
+    "runs", "run_iterations", "seconds", "device", "freshness", "chapter", "command",
 ]  # fmt: skip
 
 

@@ -82,8 +82,8 @@ def readme_block(board: pd.DataFrame) -> str:
         f"{_plural(count['reproduced so far'], 'is', 'are')} reproduced so far, "
         f"{_plural(count['not comparable'], 'is', 'are')} not comparable.",
         "",
-        f"Beside them {_plural(done['reproduced'], 'analytic figure is', 'analytic figures are')} reproduced, "
-        f"{_plural(done['documented'], 'schematic or table of settings', 'schematics and tables of settings')} "
+        f"Beside them {_plural(done['reproduced'], 'analytic figure is', 'analytic figures are')} "
+        f"reproduced, {_plural(done['documented'], 'schematic or table', 'schematics and tables of settings')} "
         "documented, and "
         f"{_plural(done['differs, explained'], 'differs', 'differ')} for a known reason. The page "
         "[Scoreboard](book/scoreboard.ipynb) lists all of them with their numbers.",
@@ -100,7 +100,7 @@ def _weak(experiments: pd.DataFrame) -> str:
 
 
 class Board:
-    """The whole scoreboard as a page: filters above, a card per item on narrow screens, a table on wide ones."""
+    """The scoreboard as a page: filters above, a card per item on narrow screens, a table on wide ones."""
 
     def __init__(self, board: pd.DataFrame):
         self.board = board

@@ -63,7 +63,7 @@ RANDOM = ("20 % of successes lost", "40 % of successes lost")
 
 @dataclass(frozen=True)
 class Strength:
-    """The share of resampled rows that keep an item's verdict, and the share of corrupted rows that lose it."""
+    """The share of resampled rows that keep a verdict, and the share of corrupted rows that lose it."""
 
     kept: float
     lost: Mapping[str, float]
