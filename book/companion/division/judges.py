@@ -6,13 +6,12 @@ the ranges on which one model beats another, ours is the count with the 95 % int
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from nalm.models import Layer
-from nalm.tasks import UNIFORM_RANGES, SingleModuleTask, Uniform
+from nalm.tasks import UNIFORM_RANGES
 
 from companion import published
 from companion.division import settings as division
@@ -20,13 +19,10 @@ from companion.division.compared import (
     MIXED,
     MODIFIED,
     NEGATIVE,
-    POSITIVE,
-    QUESTIONS,
     REAL_NPU,
     SMALL,
     UNITS,
     Compared,
-    alike,
     higher,
     of,
     ranges_where,
@@ -34,7 +30,6 @@ from companion.division.compared import (
     stated,
     success,
 )
-from companion.division.golden import golden_error
 from companion.statements import Claim, Comparison, Judge, rate
 from companion.tables import text
 
@@ -108,97 +103,9 @@ def _figure_4(rows: pd.DataFrame) -> Compared:
     )
 
 
-def _figure_5() -> Compared:
-    """The errors with golden weights that the authors recorded; those of the Real NPU without epsilon are rounding noise and left out."""
-    recorded = published.load("division_golden_errors").query(
-        "item == 'Figure 5' and model != 'Real NPU, ε = 0'"
-    )
-    for one in recorded.to_dict("records"):
-        operation, inputs = QUESTIONS[one["task"]]
-        drawn = Uniform(low=0.0, high=float(one["range"][4:-1]))
-        task = SingleModuleTask(operation=operation, interpolation=drawn, extrapolation=drawn, inputs=inputs)
-        unit, options = {
-            "Real NPU": ("RealNPU", {}),
-            "NRU": ("NRU", {}),
-            "NMRU": ("NMRU", {"rounding": "sequential"}),
-        }[one["model"]]
-        found = golden_error(unit, task, **options)
-        same = abs(found - one["value"]) <= 2e-4 * one["value"]
-        yield Claim(
-            f"{one['model']}, {one['task']}, {one['range']}", same, f"{text(found, 4)} (NRU, {one['range']})"
-        )
-
-
 def _asked(rows: pd.DataFrame) -> pd.Series:
     """What runs on small numbers were asked; missing for all others."""
     return rows.reindex(columns=["question"])["question"]
-
-
-def _question(name: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    return lambda rows: of(*UNITS)(rows[_asked(rows) == name])
-
-
-def _later(rows: pd.DataFrame) -> Claim:
-    """Whether most units that solve two ranges or more take longer on the smallest of these than on the largest."""
-    slower = []
-    for unit in UNITS:
-        means = [mean for place in SMALL if not np.isnan(mean := solved_at(rows, unit, [place]))]
-        slower += [means[0] > means[-1]] if len(means) > 1 else []
-    return Claim(
-        "smaller ranges are solved later",
-        2 * sum(slower) > len(slower),
-        f"{sum(slower)} of {len(slower)} units",
-    )
-
-
-def _figure_11(rows: pd.DataFrame) -> Compared:
-    found = success(rows, "NRU", [SMALL[0]])
-    yield Claim(f"the NRU begins to struggle at {SMALL[0]}", found.estimate < 1, text(found))
-    for unit in UNITS:
-        for place in SMALL[unit == "NRU" :]:
-            found = success(rows, unit, [place])
-            yield Claim(f"{unit} with ease on {place}", found.estimate > 0.9, text(found))
-    yield _later(rows)
-
-
-def _figure_12(rows: pd.DataFrame) -> Compared:
-    for place in SMALL[2:]:
-        rates = {unit: success(rows, unit, [place]) for unit in UNITS}
-        yield Claim(f"the NMRU is reasonable on {place}", rates["NMRU"].estimate > 0.5, text(rates["NMRU"]))
-        yield Claim(
-            f"only the NMRU is on {place}", max(rates[MODIFIED].estimate, rates["NRU"].estimate) < 0.5
-        )
-    found = success(rows, MODIFIED, [SMALL[0]])
-    yield Claim(f"false positives of the Real NPU on {SMALL[0]}", found.estimate > 0, text(found))
-    yield _later(rows)
-
-
-def _figure_13(rows: pd.DataFrame) -> Compared:
-    for unit in ("NMRU", "NRU"):
-        first, second = (
-            success(rows[rows["question"] == name], unit, SMALL[3:])
-            for name in ("a/b from a, b", "1/a from a, b")
-        )
-        shown = f"{text(first.estimate)} against {text(second.estimate)}"
-        yield Claim(
-            f"the {unit} improves on Figure 12 on the larger ranges",
-            bool(first.estimate > second.estimate),
-            shown,
-        )
-    yield _later(rows[rows["question"] == "a/b from a, b"])
-
-
-def _figure_6(rows: pd.DataFrame) -> Compared:
-    printed = published.load("division_values").query("item == 'abstract/Fig 6' and metric == 'success rate'")
-    for one in reversed(printed.to_dict("records")):
-        yield Comparison(
-            f"{one['model']} over nine ranges", success(rows, one["model"]), rate(float(one["value"]), 225)
-        )
-    yield from stated(rows, "Fig 6")
-    found = success(rows, "NMRU", [MIXED])
-    yield Claim(f"the NMRU solves some of {MIXED}", found.estimate > 0, text(found))
-    found = success(rows, "NRU", POSITIVE)
-    yield Claim("the NRU performs well on positive ranges", found.estimate > 0.75, text(found))
 
 
 def _figure_7(rows: pd.DataFrame) -> Compared:
@@ -212,49 +119,12 @@ def _figure_8(rows: pd.DataFrame) -> Compared:
     yield from sorted(stated(rows, "Fig 8"), key=lambda one: one.what != "NMRU on TN(1,3)[-10,5)")
 
 
-def _figure_10(rows: pd.DataFrame) -> Compared:
-    yield from stated(rows, "Fig 10", {"NRU lr 1": "NRU"})
-    for lr in ("1e-1", "1e-2", "1e-3"):
-        yield higher(rows, "NRU", f"NRU, lr {lr}", f"learning rate {lr} is worse than 1")
-
-
 def _figure_14(rows: pd.DataFrame) -> Compared:
     l2, l1, none = "L2 1e-07 to 1e-05", "L1 1e-09 to 1e-07", "no L1"
     for other, name, worse, equal, better in ((l1, "L1", 5, 4, 0), (none, "no penalty", 3, 3, 3)):
         yield ranges_where(rows, l2, other, np.less, worse, f"ranges on which L2 is worse than {name}")
         yield ranges_where(rows, l2, other, np.equal, equal, f"ranges on which L2 equals {name}")
         yield ranges_where(rows, l2, other, np.greater, better, f"ranges on which L2 is better than {name}")
-
-
-def _figure_15(rows: pd.DataFrame) -> Compared:
-    yield higher(
-        rows,
-        MODIFIED,
-        "NPU (no constraints)",
-        "complex weights lower the success on negative ranges",
-        NEGATIVE,
-    )
-    fast, slow = solved_at(rows, MODIFIED, NEGATIVE), solved_at(rows, "NPU (no constraints)", NEGATIVE)
-    yield Claim(
-        "complex weights are slower on negative ranges",
-        bool(fast < slow),
-        f"{text(fast)} against {text(slow)}",
-    )
-    first, second = success(rows, "NPU (clip & reg)"), success(rows, MODIFIED)
-    yield Claim(
-        "clipped and penalised complex weights are not significantly better",
-        first.low <= second.high,
-        f"{text(first)}",
-    )
-
-
-def _figure_16(rows: pd.DataFrame) -> Compared:
-    yield alike(
-        rows,
-        f"{MODIFIED}, {{-1,0,1}}",
-        MODIFIED,
-        "the set that weights are pulled to has no effect on success",
-    )
 
 
 def _figure_17(rows: pd.DataFrame) -> Compared:
@@ -284,19 +154,6 @@ def _figure_19(rows: pd.DataFrame) -> Compared:
     yield ranges_where(rows, "NMRU, SGD", "NMRU", np.less, 7, "ranges on which Adam is better")
 
 
-def _figure_20(rows: pd.DataFrame) -> Compared:
-    yield alike(rows, "NRU, separate sign", "NRU", "a separate sign makes no difference in success")
-
-
-def _table_1() -> Compared:
-    printed = {
-        "U[-20,-10)": "U[-40,-20)", "U[-2,-1)": "U[-6,-2)", "U[-1.2,-1.1)": "U[-6.1,-1.2)", "U[-0.2,-0.1)": "U[-2,-0.2)", MIXED: "U[-6,-2)|U[2,6)",
-        "U[0.1,0.2)": "U[0.2,2)", "U[1,2)": "U[2,6)", "U[1.1,1.2)": "U[1.2,6)", "U[10,20)": "U[20,40)",
-    }  # fmt: skip
-    ours = {name: str(tested) for name, (_, tested) in UNIFORM_RANGES.items()}
-    yield Claim("the ranges", ours == printed, f"{len(ours)} of {len(printed)} ranges")
-
-
 def _table_2() -> Compared:
     printed = {
         "TN(-1,3)[-5,10)": "TN(-10,3)[-15,-5)", "TN(0,1)[-5,5)": "TN(10,1)[5,15)", "TN(1,3)[-10,5)": "TN(10,3)[5,15)",
@@ -304,22 +161,6 @@ def _table_2() -> Compared:
     }  # fmt: skip
     ours = {name: str(tested) for name, (_, tested) in division.DISTRIBUTIONS.items()}
     yield Claim("the distributions", ours == printed, f"{len(ours)} of {len(printed)} distributions")
-
-
-def _table_4() -> Compared:
-    for inputs, iterations in ((2, 50_000), (10, 100_000)):
-        for name, arm in division.arms(inputs).items():
-            recipe, strength = arm.recipe, 1.0 if name == MODIFIED else 10.0
-            fits = (
-                recipe.iterations == iterations
-                and recipe.batch_size == 128
-                and recipe.optimiser.kind == "Adam"
-                and len(arm.model.layers) == 1
-            )
-            fits &= all(
-                penalty.weight == strength for penalty in recipe.penalties if penalty.kind == "Discretisation"
-            )
-            yield Claim(f"{name} with {inputs} inputs", fits, f"{recipe.iterations:,} iterations")
 
 
 def _table_5() -> Compared:
@@ -424,34 +265,13 @@ JUDGES = {
         ("model", "range"),
         _figure_2,
     ),
-    ("division", "Figure 3"): Judge(
-        lambda rows: of(REAL_NPU, *UNITS)(rows[rows["range"].isin(UNIFORM_RANGES)]),
-        ("model", "range"),
-        lambda rows: stated(rows, "Fig 3"),
-    ),
     ("division", "Figure 4"): Judge(of(MODIFIED), ("range",), _figure_4),
-    ("division", "Figure 5"): _figure_5,
-    ("division", "Figure 6"): Judge(of(REAL_NPU, *UNITS), ("model", "range"), _figure_6),
     ("division", "Figure 7"): Judge(of(*UNITS), ("model", "range"), _figure_7),
     ("division", "Figure 8"): Judge(of(*UNITS), ("model", "range"), _figure_8),
     ("division", "Figure 9"): _figure_9,
-    ("division", "Figure 10"): Judge(
-        of("NRU", "NRU, lr 1e-1", "NRU, lr 1e-2", "NRU, lr 1e-3"), ("model", "range"), _figure_10
-    ),
-    ("division", "Figure 11"): Judge(_question("1/a from a"), ("model", "range"), _figure_11),
-    ("division", "Figure 12"): Judge(_question("1/a from a, b"), ("model", "range"), _figure_12),
-    ("division", "Figure 13"): Judge(
-        lambda rows: of(*UNITS)(rows[_asked(rows).isin(list(QUESTIONS)[1:])]),
-        ("model", "range", "question"),
-        _figure_13,
-    ),
     ("division", "Figure 14"): Judge(
         of("no L1", "L1 1e-09 to 1e-07", "L2 1e-07 to 1e-05"), ("model", "range"), _figure_14
     ),
-    ("division", "Figure 15"): Judge(
-        of(MODIFIED, "NPU (no constraints)", "NPU (clip & reg)"), ("model", "range"), _figure_15
-    ),
-    ("division", "Figure 16"): Judge(of(MODIFIED, f"{MODIFIED}, {{-1,0,1}}"), ("model", "range"), _figure_16),
     ("division", "Figure 17"): Judge(
         of("NMRU, vanilla", "NMRU, clipped gradient", "NMRU, sign", "NMRU", "NMRU, gate to 0"),
         ("model", "range"),
@@ -461,16 +281,13 @@ JUDGES = {
         of("NMRU", "NMRU, lr 1e-3", "NMRU, lr 1e-1"), ("model", "range"), _figure_18
     ),
     ("division", "Figure 19"): Judge(of("NMRU", "NMRU, SGD"), ("model", "range"), _figure_19),
-    ("division", "Figure 20"): Judge(of("NRU", "NRU, separate sign"), ("model", "range"), _figure_20),
     ("division", "Figure 24"): _figure_9,
-    ("division", "Table 1"): _table_1,
     ("division", "Table 2"): _table_2,
     ("division", "Table 3"): Judge(
         lambda rows: of(*UNITS)(rows[_asked(rows).isna() | (_asked(rows) == "a/b from a, b")]),
         ("model", "range", "iterations"),
         _table_3,
     ),
-    ("division", "Table 4"): _table_4,
     ("division", "Table 5"): _table_5,
     ("division", "Table 6"): _table_6,
     ("division", "Table 7"): Judge(of(*UNITS), ("model", "iterations"), _table_7),

@@ -1,0 +1,257 @@
+"""Division of two inputs by four units: Figures 3 and 10, Tables 1 and 4."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import torch
+from nalm.tasks import UNIFORM_RANGES, SingleModuleTask
+from nalm.training import Adam, Run
+
+from companion import measures, thresholds
+from companion.division import settings
+from companion.division.compared import (
+    MIXED,
+    MODIFIED,
+    REAL_NPU,
+    UNITS,
+    Compared,
+    higher,
+    of,
+    part,
+    stated,
+    success,
+)
+from companion.experiment import Arm, Experiment, runs_of
+from companion.parameters import some_of
+from companion.rows import Rows
+from companion.statements import Claim, Item, solved
+from companion.tables import text
+
+__all__ = [
+    "CLIPPED",
+    "EXPERIMENT",
+    "FIGURE_3",
+    "FIGURE_10",
+    "MIDDLES",
+    "SECOND",
+    "arms",
+    "start",
+    "with_starts",
+    "with_states",
+]
+
+SECOND, CLIPPED = f"{MODIFIED}, second draw", f"{MODIFIED}, clipped gradient"
+FIGURE_3 = [REAL_NPU, *UNITS]
+SLOWER = {"NRU, lr 1e-1": 1e-1, "NRU, lr 1e-2": 1e-2, "NRU, lr 1e-3": 1e-3}
+FIGURE_10 = ["NRU", *SLOWER]
+LARGE = ["U[-20,-10)", "U[10,20)"]
+
+MIDDLES = {name: abs(trained.low + trained.high) / 2 for name, (trained, _) in UNIFORM_RANGES.items()}
+"""Training range -> the size of the number in its middle; 0 for the one of mixed signs."""
+
+
+def arms(iterations: int | None = None) -> dict[str, Arm]:
+    """All models of the chapter. The last two are trained on U[-2,2) only."""
+    units = settings.arms(inputs=2, iterations=iterations)
+    nru, modified = units["NRU"], units[MODIFIED]
+    slower = {name: nru.but(recipe=nru.recipe.but(optimiser=Adam(lr=rate))) for name, rate in SLOWER.items()}
+    return (
+        units
+        | slower
+        | {
+            SECOND: modified.but(model=modified.model.but(draws=2)),
+            CLIPPED: modified.but(recipe=modified.recipe.but(clip_gradient_norm=1.0)),
+        }
+    )
+
+
+def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
+    every = {name: arm for name, arm in arms(p.iterations).items() if name in p.models}
+    variants = {name: every.pop(name) for name in (SECOND, CLIPPED) if name in every}
+    tasks = {name: SingleModuleTask.on(name, operation="div") for name in UNIFORM_RANGES}
+    asked = runs_of(
+        {name: every[name] for name in p.models if name in every},
+        [tasks[place] for place in p.ranges],
+        p.seeds,
+        thresholds.FIXED,
+    )
+    return {"division/no-redundancy": asked + runs_of(variants, [tasks[MIXED]], p.seeds, thresholds.FIXED)}
+
+
+@cache
+def start(model: str, seed: int) -> tuple[float, ...]:
+    """The weights from which a run starts."""
+    torch.manual_seed(seed)
+    return tuple(arms()[model].model.build(2)[0].weight.flatten().tolist())
+
+
+def with_starts(rows: Rows) -> Rows:
+    """The rows with the two weights from which each run started, ``start_a`` and ``start_b``."""
+    starts = [start(*run) for run in zip(rows.frame["model"], rows.frame["seed"], strict=True)]
+    a, b = np.reshape(starts, (-1, 2)).T
+    return Rows(rows.frame.assign(start_a=a, start_b=b), rows.results)
+
+
+def with_states(rows: Rows) -> pd.DataFrame:
+    """The rows of Real NPUs with two inputs, with the weights and gates that each run ended with."""
+    states = map(json.loads, rows.frame["weights"])
+    ends = np.reshape([state["0.weight"][0] + state["0.gate"] for state in states], (-1, 4))
+    return rows.frame.assign(**dict(zip(("W_a", "W_b", "g_a", "g_b"), ends.T, strict=True)))
+
+
+def _figure_3(rows: pd.DataFrame) -> Compared:
+    yield from stated(rows, "Fig 3")
+    rates = [success(rows, REAL_NPU, [place]).estimate for place in UNIFORM_RANGES if place != "U[1,2)"]
+    yield Claim(
+        "the baseline struggles on every range but U[1,2)",
+        max(rates) < 1,
+        f"{text(min(rates))} to {text(max(rates))}",
+    )
+    lowest = min(success(rows, MODIFIED, [place]).estimate for place in UNIFORM_RANGES if place != MIXED)
+    yield Claim(f"only {MIXED} is left for the modified Real NPU", lowest == 1, f"{text(lowest)} elsewhere")
+    others = [place for place in UNIFORM_RANGES if place not in LARGE]
+    before, elsewhere, after = (
+        [_sparsity(rows, model, place) for place in places]
+        for model, places in ((REAL_NPU, LARGE), (REAL_NPU, others), (MODIFIED, LARGE))
+    )
+    yield Claim(
+        "the baseline's sparsity error is largest on the larger ranges",
+        min(before) > np.nanmax(elsewhere),
+        f"{text(min(before), 2)} or more, elsewhere at most {text(np.nanmax(elsewhere), 2)}",
+    )
+    yield Claim(
+        "the modifications lower it there", max(after) < min(before), f"{text(max(after), 2)} at most"
+    )
+
+
+def _sparsity(rows: pd.DataFrame, model: str, place: str) -> float:
+    return measures.sparsity_error(solved(part(rows, model, [place]))["sparsity_error"]).estimate
+
+
+def _figure_10(rows: pd.DataFrame) -> Compared:
+    yield from stated(rows, "Fig 10", {"NRU lr 1": "NRU"})
+    for faster, slower in pairwise(FIGURE_10):
+        yield higher(rows, faster, slower, f"{slower}: worse than with the next larger rate")
+
+
+TABLE_1 = {
+    "U[-20,-10)": "U[-40,-20)",
+    "U[-2,-1)": "U[-6,-2)",
+    "U[-1.2,-1.1)": "U[-6.1,-1.2)",
+    "U[-0.2,-0.1)": "U[-2,-0.2)",
+    "U[-2,2)": "U[-6,-2)|U[2,6)",
+    "U[0.1,0.2)": "U[0.2,2)",
+    "U[1,2)": "U[2,6)",
+    "U[1.1,1.2)": "U[1.2,6)",
+    "U[10,20)": "U[20,40)",
+}
+"""Training and test ranges as they are printed."""
+
+
+def _table_1() -> Compared:
+    for trained, tested in TABLE_1.items():
+        ours = str(UNIFORM_RANGES[trained][1])
+        yield Claim(trained, ours == tested, ours)
+
+
+TABLE_4 = {
+    "layers": (1, 1),
+    "input size": (2, 10),
+    "total iterations": (50_000, 100_000),
+    "train samples per batch": (128, 128),
+    "validation samples": (10_000, 10_000),
+    "test samples": (10_000, 10_000),
+    "optimiser": ("Adam", "Adam"),
+    "λ̂ of NRU and NMRU": (10, 10),
+    "λ̂ of the modified Real NPU": (1, 1),
+}
+"""Without and with redundant inputs, as printed; its seeds, 25, are counted with the rows of each figure."""
+
+
+def _table_4() -> Compared:
+    found = [_parameters(inputs) for inputs in (2, 10)]
+    for name, printed in TABLE_4.items():
+        ours = [sorted(values[name]) for values in found]
+        shown = ", ".join("/".join(map(text, values)) for values in ours)
+        yield Claim(name, ours == [[value] for value in printed], shown)
+
+
+def _parameters(inputs: int) -> dict[str, set]:
+    """What all four units have, by the names of Table 4."""
+    every = settings.arms(inputs)
+    recipes = [arm.recipe for arm in every.values()]
+    data = SingleModuleTask.on("U[1,2)", operation="div", inputs=inputs).evaluation(seed=0)
+
+    def pull(*names: str) -> set:
+        penalties = [one for name in names for one in every[name].recipe.penalties]
+        return {one.weight for one in penalties if one.kind == "Discretisation"}
+
+    return {
+        "layers": {len(arm.model.layers) for arm in every.values()},
+        "input size": {data["valid"].inputs.shape[1]},
+        "total iterations": {recipe.iterations for recipe in recipes},
+        "train samples per batch": {recipe.batch_size for recipe in recipes},
+        "validation samples": {len(data["valid"].targets)},
+        "test samples": {len(data["test"].targets)},
+        "optimiser": {
+            "Adam" if recipe.optimiser == Adam(lr=recipe.optimiser.lr) else "another" for recipe in recipes
+        },
+        "λ̂ of NRU and NMRU": pull("NRU", "NMRU"),
+        "λ̂ of the modified Real NPU": pull(MODIFIED),
+    }
+
+
+_PROTOCOL = {
+    "seeds": 25,
+    "iterations": 50_000,
+    "runs": 900,
+    "experiment": ("division/no-redundancy",),
+    "by": ("model", "range"),
+}
+
+EXPERIMENT = Experiment(
+    chapter="book/division/no-redundancy.ipynb",
+    rules={"models": some_of([*FIGURE_3, *SLOWER, SECOND, CLIPPED]), "ranges": some_of(UNIFORM_RANGES)},
+    runs=_runs,
+    items=(
+        Item("division", "Table 1", "Uniform ranges", "settings", _table_1),
+        Item(
+            "division",
+            "Table 4",
+            "Parameters shared by all units",
+            "settings",
+            _table_4,
+            compared="8 of 9 parameters",
+        ),
+        Item(
+            "division",
+            "Figure 3",
+            "Division without redundant inputs",
+            "experiment",
+            _figure_3,
+            headline=f"success rate of the modified Real NPU on {MIXED}",
+            published="0.64",
+            rows=of(*FIGURE_3),
+            compared="20 of 36 success rates",
+            **_PROTOCOL,
+        ),
+        Item(
+            "division",
+            "Figure 10",
+            "Learning rates of the NRU",
+            "experiment",
+            _figure_10,
+            headline="success rate with learning rate 1, every range",
+            published="1.0",
+            rows=of(*FIGURE_10),
+            compared="9 of 36 success rates",
+            **_PROTOCOL,
+        ),
+    ),
+)
