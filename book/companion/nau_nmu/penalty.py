@@ -1,34 +1,34 @@
-"""Verdicts on the strength of the sparsity penalty in *Neural Arithmetic Units*: its Figures 10, 11 and 12."""
+"""The strength of the sparsity penalty: Figures 10, 11 and 12 of *Neural Arithmetic Units*."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
+from nalm.training import Run
 
 from companion import measures
+from companion.experiment import Experiment
+from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.subset_arithmetic import published_cell
-from companion.statements import Claim, Comparison, Judge, solved
+from companion.parameters import one_of, some_of
+from companion.statements import Claim, Comparison, Item, solved
 from companion.tables import text
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from companion.measures import Interval
-
-__all__ = ["FIGURES", "JUDGES", "NEXT_TICKS", "chosen_factor", "claims"]
+__all__ = ["EXPERIMENT", "FIGURES", "NEXT_TICKS", "chosen_factor", "claims"]
 
 FIGURES = {"add": "Figure 10", "sub": "Figure 11", "mul": "Figure 12"}
 """Operation -> the figure."""
 
 NEXT_TICKS = {"add": (1_600_000, None), "sub": (5_000, None), "mul": (2_500_000, 6e-4)}
-"""Operation -> the ticks of *solved at* and of the sparsity error that would come next at the top of the figure's axes.
+"""Operation -> the ticks of *solved at* and of the sparsity error that would come next on the axes.
 
-Nothing is published but the drawing; that all in it, intervals included, is below these follows from the ticks that are there. ``None``: the axis ends
-where the error must.
+Nothing is published but the drawing; that all in it, intervals included, is below these follows from the
+ticks that are there. ``None``: the axis ends where the error must.
 """
 
 
@@ -42,11 +42,13 @@ def chosen_factor(operation: str) -> float:
 
 
 def claims(operation: str, rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
-    """What the figure, the text of appendix C.6 and Table 2, which has the same runs with the chosen factor, say of one operation.
+    """What the figure, the text of appendix C.6 and Table 2 say of one operation.
+
+    Table 2 has the same runs with the chosen factor.
 
     Args:
         operation: a key of :data:`FIGURES`.
-        rows: of this operation, with the columns ``factor``, ``success``, ``solved_at`` and ``sparsity_error``.
+        rows: of it, with the columns ``factor``, ``success``, ``solved_at`` and ``sparsity_error``.
     """
     parts = {float(factor): part for factor, part in rows.groupby(rows["factor"].astype(float))}
     rates = {factor: measures.success_rate(part["success"]) for factor, part in parts.items()}
@@ -67,7 +69,10 @@ def claims(operation: str, rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
 
 
 def _below(found: list[Interval], tick: float) -> tuple[bool, str]:
-    """Whether all may be below a tick, and the largest; not if there are none. A single solved run has no interval."""
+    """Whether all may be below a tick, and the largest; not if there are none.
+
+    A single solved run has no interval.
+    """
     if not found:
         return False, "none solved"
     return all(np.nanmin([one.low, one.estimate]) < tick for one in found), text(
@@ -75,11 +80,46 @@ def _below(found: list[Interval], tick: float) -> tuple[bool, str]:
     )
 
 
+def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
+    asked = nau_nmu.penalty_runs(p.operations, p.factors, p.seeds, p.iterations, p.stream)
+    return {"nau-nmu/penalty": asked}
+
+
 def _of(operation: str, rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["operation"] == operation]
 
 
-JUDGES = {
-    ("nau-nmu", figure): Judge(partial(_of, operation), ("factor",), partial(claims, operation))
-    for operation, figure in FIGURES.items()
+_TITLES = {
+    "add": ("NAU on addition", 100),
+    "sub": ("NAU on subtraction", 100),
+    "mul": ("NMU on multiplication", 98),
 }
+
+EXPERIMENT = Experiment(
+    chapter="book/nau-nmu/penalty.ipynb",
+    rules={
+        "operations": some_of(nau_nmu.PENALTY_SWEEPS),
+        "factors": some_of(nau_nmu.PENALTY_FACTORS),
+        "stream": one_of(["common", "own"]),
+    },
+    runs=_runs,
+    items=tuple(
+        Item(
+            "nau-nmu",
+            FIGURES[operation],
+            f"Strength of the sparsity penalty: {title}",
+            "experiment",
+            partial(claims, operation),
+            headline=f"success rate with the chosen factor {chosen_factor(operation):g}",
+            published=f"drawn only; {printed} % in Table 2",
+            seeds=50,
+            iterations=5_000_000,
+            runs=300,
+            experiment=("nau-nmu/penalty",),
+            rows=partial(_of, operation),
+            by=("factor",),
+            compared="the chosen factor, and the ends of the axes",
+        )
+        for operation, (title, printed) in _TITLES.items()
+    ),
+)
