@@ -4,8 +4,9 @@ import math
 
 import pytest
 import torch
-from companion.experiment import runs_of
 from companion.division import settings as division
+from companion.experiment import runs_of
+from companion.nau_nmu import hidden_sizes
 from companion.nau_nmu import settings as nau_nmu
 from companion.npu import settings as npu
 from companion.thresholds import nearly_perfect_mse
@@ -92,14 +93,14 @@ def test_the_default_range_is_that_of_table_2():
 
 def test_two_hidden_units_are_those_of_table_2():
     runs = [
-        nau_nmu.hidden_runs(nau_nmu.arms(), [2], seeds=1),
+        hidden_sizes.hidden_runs(nau_nmu.arms(), [2], seeds=1),
         nau_nmu.subset_runs(nau_nmu.arms(), ["mul"], seeds=1),
     ]
     assert [run.key for run in runs[0]] == [run.key for run in runs[1]]
 
 
 def test_ablations_differ_from_the_nmu_in_their_constraints_alone():
-    whole, *ablated = nau_nmu.hidden_runs(["NMU", *nau_nmu.ABLATIONS], [10], seeds=1)
+    whole, *ablated = hidden_sizes.hidden_runs(["NMU", *hidden_sizes.ABLATIONS], [10], seeds=1)
     penalised = [bool(run.recipe.penalties) for run in ablated]
     clamps = [tuple(unit.clamp for unit in run.model.build(100)) for run in ablated]
     assert list(zip(penalised, clamps)) == [

@@ -1,26 +1,106 @@
-"""What *Neural Arithmetic Units* says of hidden sizes, beside recorded rows: its Figure 7, the ablation, and the upper half of Figure 3."""
+"""More hidden units than needed: Figure 7 of *Neural Arithmetic Units*, and the upper half of Figure 3."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 
+import pandas as pd
+from nalm.models import Stack
+from nalm.tasks import SubsetArithmeticTask
+from nalm.training import Run
+
+from companion.experiment import Arm, Experiment, runs_of
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import beside_drawn, measured
-from companion.statements import Claim, Comparison, Judge
+from companion.parameters import one_of, some_of
+from companion.statements import Claim, Comparison, Item
 from companion.tables import text
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = [
+    "ABLATED",
+    "ABLATIONS",
+    "EXPERIMENT",
+    "HIDDEN",
+    "figure_3_sizes",
+    "figure_7",
+    "hidden_arms",
+    "hidden_runs",
+    "with_sizes",
+]
 
-__all__ = ["ABLATED", "JUDGES", "figure_3_sizes", "figure_7", "with_sizes"]
+HIDDEN = tuple(range(2, 11))
+"""The hidden sizes of Figures 3 and 7."""
 
-ABLATED = ("NMU", *nau_nmu.ABLATIONS)
+ABLATIONS: dict[str, tuple[bool, dict[str, str]]] = {
+    "NMU, no R_sparse": (False, {}),
+    "NMU, no W-clamp": (True, {"clamp": "forward"}),
+    "NMU, no R_sparse, no W-clamp": (False, {"clamp": "forward"}),
+}
+"""The further models of Figure 7: whether there is a sparsity penalty, and the options of both units.
+
+"No W-clamp" does not free the weights: the authors' forward pass clamps them still, with a gradient of zero
+outside.
+"""
+
+ABLATED = ("NMU", *ABLATIONS)
 """The models of Figure 7."""
 
-_FREE, _UNCLAMPED, _NEITHER = nau_nmu.ABLATIONS
+_FREE, _UNCLAMPED, _NEITHER = ABLATIONS
 
-_Lines = dict[tuple[str, str], "pd.DataFrame"]
+_Lines = dict[tuple[str, str], pd.DataFrame]
+
+
+def hidden_arms(hidden: int, iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm]:
+    """The models of Table 6 with another hidden size, and those of :data:`ABLATIONS`.
+
+    Args:
+        hidden: outputs of the first layer.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [layer.options for layer in hidden_arms(3)["NMU, no W-clamp"].model.layers]
+    [{'clamp': 'forward'}, {'clamp': 'forward'}]
+    """
+    found = nau_nmu.arms(hidden, iterations, stream)
+    whole = found["NMU"]
+    for name, (penalised, options) in ABLATIONS.items():
+        layers = tuple(layer.but(options=options) for layer in whole.model.layers)
+        recipe = whole.recipe if penalised else whole.recipe.but(penalties=())
+        found[name] = Arm(model=Stack(layers=layers), recipe=recipe)
+    return found
+
+
+def hidden_runs(
+    models: Sequence[str], sizes: Sequence[int], seeds: int, iterations: int = 5_000_000, stream: str = "own"
+) -> list[Run]:
+    """One run for each hidden size, model and seed, on products; labelled ``operation`` and ``hidden``, too.
+
+    Args:
+        models: names in :func:`hidden_arms`.
+        sizes: outputs of the first layer.
+        seeds: seeds 0 to ``seeds`` - 1.
+        iterations: updates.
+        stream: ``"own"`` or ``"common"``.
+
+    >>> [(run.model.layers[0].out_features, run.labels) for run in hidden_runs(["NMU"], [3], seeds=1)]
+    [(3, {'model': 'NMU', 'operation': 'mul', 'hidden': '3'})]
+    """
+    found, task = [], SubsetArithmeticTask(operation="mul")
+    for size in sizes:
+        arms = hidden_arms(size, iterations, stream)
+        runs = runs_of({name: arms[name] for name in models}, [task], seeds, nau_nmu.THRESHOLDS["mul"])
+        found += [run.but(labels=run.labels | {"operation": "mul", "hidden": str(size)}) for run in runs]
+    return found
+
+
+def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
+    """Those of the figures, and as many further seeds of the NMU with two hidden units."""
+    twice = nau_nmu.subset_runs(["NMU"], ["mul"], 2 * p.seeds, p.iterations, p.stream)
+    return {
+        "nau-nmu/hidden": hidden_runs(p.models, p.sizes, p.seeds, p.iterations, p.stream),
+        "nau-nmu/arithmetic": twice[p.seeds :],
+    }
 
 
 def with_sizes(rows: pd.DataFrame) -> pd.DataFrame:
@@ -51,9 +131,7 @@ def figure_7(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
             text(min(rates, key=lambda one: one.estimate), 2),
         )
     larger = [size for size in sizes if size != "2"]
-    pairs = {
-        model: [(found[size, model], found[size, "NMU"]) for size in larger] for model in nau_nmu.ABLATIONS
-    }
+    pairs = {model: [(found[size, model], found[size, "NMU"]) for size in larger] for model in ABLATIONS}
     if larger:
         judged = f"at {', '.join(larger)}"
         failing = all(one["success"].high < whole["success"].low for one, whole in pairs[_FREE])
@@ -66,7 +144,7 @@ def figure_7(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
 
 
 def figure_3_sizes(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
-    """What the upper half of the figure draws and what section 4.1 says of it, as far as rows hold what is compared.
+    """What the upper half draws and what section 4.1 says of it, as far as rows hold what is compared.
 
     Args:
         rows: as of :func:`figure_7`.
@@ -88,14 +166,14 @@ def _lines(rows: pd.DataFrame, models: tuple[str, ...]) -> _Lines:
     return {
         (str(size), model): parts[str(size), model]
         for model in models
-        for size in nau_nmu.HIDDEN
+        for size in HIDDEN
         if (str(size), model) in parts
     }
 
 
 def _complete(lines: _Lines, models: tuple[str, ...]) -> list[str]:
     """The hidden sizes of which all models are there."""
-    return [size for size in map(str, nau_nmu.HIDDEN) if all((size, model) in lines for model in models)]
+    return [size for size in map(str, HIDDEN) if all((size, model) in lines for model in models)]
 
 
 def _of_figure_7(rows: pd.DataFrame) -> pd.DataFrame:
@@ -104,4 +182,26 @@ def _of_figure_7(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows["operation"] == "mul") & rows["model"].isin(ABLATED) & (rows["seed"] < 50)]
 
 
-JUDGES = {("nau-nmu", "Figure 7"): Judge(_of_figure_7, ("hidden", "model"), figure_7)}
+EXPERIMENT = Experiment(
+    chapter="book/nau-nmu/hidden-sizes.ipynb",
+    rules={"models": some_of(hidden_arms(2)), "sizes": some_of(HIDDEN), "stream": one_of(["common", "own"])},
+    runs=_runs,
+    also=("nau-nmu/arithmetic",),
+    items=(
+        Item(
+            "nau-nmu",
+            "Figure 7",
+            "Ablation of the NMU: without regulariser, without clamping",
+            "experiment",
+            figure_7,
+            headline="success rate without the regulariser at hidden size 10",
+            published="0 of 50",
+            seeds=50,
+            iterations=5_000_000,
+            runs=1800,
+            experiment=("nau-nmu/arithmetic", "nau-nmu/hidden"),
+            rows=_of_figure_7,
+            by=("hidden", "model"),
+        ),
+    ),
+)

@@ -15,8 +15,6 @@ from nalm.training import Adam, Discretisation, Recipe, Run
 from companion.experiment import Arm
 
 __all__ = [
-    "ABLATIONS",
-    "HIDDEN",
     "MULTIPLIERS",
     "PENALTY_FACTORS",
     "PENALTY_SWEEPS",
@@ -25,8 +23,6 @@ __all__ = [
     "arms",
     "gate_arms",
     "gate_runs",
-    "hidden_arms",
-    "hidden_runs",
     "penalty_runs",
     "range_runs",
     "subset_runs",
@@ -55,19 +51,6 @@ PENALTY_SWEEPS = {"add": "NAU", "sub": "NAU", "mul": "NMU"}
 
 MULTIPLIERS = ("NMU", "NAC•,σ", "NAC•,NMU", "NAC•", "NALU")
 """The models of Figure 3."""
-
-HIDDEN = tuple(range(2, 11))
-"""The hidden sizes of Figures 3 and 7."""
-
-ABLATIONS: dict[str, tuple[bool, dict[str, str]]] = {
-    "NMU, no R_sparse": (False, {}),
-    "NMU, no W-clamp": (True, {"clamp": "forward"}),
-    "NMU, no R_sparse, no W-clamp": (False, {"clamp": "forward"}),
-}
-"""The further models of Figure 7: whether there is a sparsity penalty, and the options of both units.
-
-"No W-clamp" does not free the weights: the authors' forward pass clamps them still, with a gradient of zero outside.
-"""
 
 
 def _uniform(low: float, high: float) -> Uniform:
@@ -154,26 +137,6 @@ def gate_arms(iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm
         ),
         "NALU (shared)": Arm(model=GatedStack.of("NAC", 2, "NALU", 1), recipe=plain),
     }
-
-
-def hidden_arms(hidden: int, iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm]:
-    """The models of :func:`arms` and of :data:`ABLATIONS`.
-
-    Args:
-        hidden: outputs of the first layer.
-        iterations: updates.
-        stream: ``"own"`` or ``"common"``.
-
-    >>> [layer.options for layer in hidden_arms(3)["NMU, no W-clamp"].model.layers]
-    [{'clamp': 'forward'}, {'clamp': 'forward'}]
-    """
-    found = arms(hidden, iterations, stream)
-    whole = found["NMU"]
-    for name, (penalised, options) in ABLATIONS.items():
-        layers = tuple(layer.but(options=options) for layer in whole.model.layers)
-        recipe = whole.recipe if penalised else whole.recipe.but(penalties=())
-        found[name] = Arm(model=Stack(layers=layers), recipe=recipe)
-    return found
 
 
 def subset_runs(
@@ -275,27 +238,6 @@ def range_runs(
     """
     usual = subset_runs(models, ["mul"], seeds, iterations, stream)
     return [_on_range(run, name) for name in ranges for run in usual]
-
-
-def hidden_runs(
-    models: Sequence[str], sizes: Sequence[int], seeds: int, iterations: int = 5_000_000, stream: str = "own"
-) -> list[Run]:
-    """One run for each hidden size, model and seed, on products, else as :func:`subset_runs`; labelled ``hidden`` as well.
-
-    Args:
-        models: names in :func:`hidden_arms`.
-        sizes: outputs of the first layer.
-        seeds: seeds 0 to ``seeds`` - 1.
-        iterations: updates.
-        stream: ``"own"`` or ``"common"``.
-
-    >>> [(run.model.layers[0].out_features, run.labels) for run in hidden_runs(["NMU"], [3], seeds=1)]
-    [(3, {'model': 'NMU', 'operation': 'mul', 'hidden': '3'})]
-    """
-    usual = {size: _runs(hidden_arms(size, iterations, stream), models, ["mul"], seeds) for size in sizes}
-    return [
-        run.but(labels=run.labels | {"hidden": str(size)}) for size, runs in usual.items() for run in runs
-    ]
 
 
 def _on_range(run: Run, name: str) -> Run:
