@@ -8,7 +8,7 @@ from companion.scoreboard.strength import CORRUPTIONS, SEEN, corrupted, recorded
 from companion.statements import Claim, Item
 
 JUDGED = recorded()
-SEES = [(place, name) for place, one in JUDGED.items() for name in one.sees]
+SEES = [(place, one.sees[0]) for place, one in JUDGED.items() if one.sees]  # `make strength` asks all
 
 
 def rows_of(item):
