@@ -235,14 +235,22 @@ def test_division_figure_17_tells_negative_ranges_from_positive_ones(book):
     }
     of = [negative] * 4 + [mixed] + [positive] * 4
     rows = [
-        {"model": model, "range": place, "seed": seed, "iterations": 100_000, "success": seed < solved[kind]}
+        {
+            "model": model,
+            "range": place,
+            "seed": seed,
+            "iterations": 100_000,
+            "success": seed < solved[kind],
+            "solved_at": 50_000.0,
+            "sparsity_error": 0.0,
+        }
         for model, solved in counts.items()
         for place, kind in zip(RANGES, of, strict=True)
         for seed in range(25)
     ]
     _record(book, "division/inside-the-nmru", rows)
     line = _judge(book, "division", "Figure 17")
-    assert (line["verdict"], line["agreeing"], line["ours"]) == ("reproduced", "11 of 11", "1 [0.867, 1]")
+    assert (line["verdict"], line["agreeing"], line["ours"]) == ("reproduced", "14 of 14", "1 [0.867, 1]")
 
 
 @pytest.mark.parametrize(

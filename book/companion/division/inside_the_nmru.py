@@ -1,0 +1,144 @@
+"""The NMRU taken apart: Figures 17 to 19."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+from nalm.models import Layer, Stack
+from nalm.tasks import UNIFORM_RANGES, SingleModuleTask
+from nalm.training import SGD, Adam, Run
+
+from companion import measures, thresholds
+from companion.division import settings
+from companion.division.compared import MIXED, NEGATIVE, POSITIVE, Compared, higher, of, ranges_where, success
+from companion.experiment import Arm, Experiment, runs_of
+from companion.parameters import some_of
+from companion.statements import Claim, Comparison, Item, exactly, rate, solved
+from companion.tables import text
+
+__all__ = ["EXPERIMENT", "NAMES"]
+
+NAMES = [
+    "NMRU, vanilla", "NMRU, clipped gradient", "NMRU, sign", "NMRU", "NMRU, gate to 0",
+    "NMRU, gate to 1", "NMRU, no epsilon", "NMRU, lr 1e-3", "NMRU, lr 1e-1", "NMRU, SGD",
+]  # fmt: skip
+VANILLA, CLIPPED, SIGN, FULL, ZERO, ONE, EXACT, SLOW, FAST, PLAIN = NAMES
+
+
+def _arms(iterations: int) -> dict[str, Arm]:
+    full = settings.arms(inputs=10, iterations=iterations)[FULL]
+    recipe, unclipped = full.recipe, full.recipe.but(clip_gradient_norm=None)
+
+    def unit(**options: object) -> Stack:
+        return Stack(layers=(Layer(unit="NMRU", options=options),))
+
+    return {
+        VANILLA: full.but(model=unit(sign=False), recipe=unclipped),
+        CLIPPED: full.but(model=unit(sign=False)),
+        SIGN: full.but(recipe=unclipped),
+        FULL: full,
+        ZERO: full.but(model=unit(gate="zero")),
+        ONE: full.but(model=unit(gate="identity")),
+        EXACT: full.but(model=unit(eps=0.0)),
+        SLOW: full.but(recipe=recipe.but(optimiser=Adam(lr=1e-3))),
+        FAST: full.but(recipe=recipe.but(optimiser=Adam(lr=1e-1))),
+        PLAIN: full.but(recipe=recipe.but(optimiser=SGD(lr=1e-2))),
+    }
+
+
+def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
+    arms = _arms(p.iterations)
+    tasks = [SingleModuleTask.on(place, operation="div", inputs=10) for place in p.ranges]
+    asked = {name: arms[name] for name in p.models}
+    return {"division/inside-the-nmru": runs_of(asked, tasks, p.seeds, thresholds.FIXED)}
+
+
+def _figure_17(rows: pd.DataFrame) -> Compared:
+    yield Comparison(f"{CLIPPED} alone on {MIXED}", success(rows, CLIPPED, [MIXED]), rate(1.0, 25))
+    for place in NEGATIVE:
+        yield Comparison(f"{CLIPPED} alone on {place}", success(rows, CLIPPED, [place]), rate(0.0, 25))
+    poor = [place for place in UNIFORM_RANGES if success(rows, VANILLA, [place]).estimate < 0.75]
+    positive = [place for place in poor if place in POSITIVE]
+    yield Claim(
+        "vanilla is poor on a majority of the ranges, positive ones included",
+        2 * len(poor) > len(UNIFORM_RANGES) and bool(positive),
+        f"below 0.75 on {len(poor)}, positive: {', '.join(positive) or 'none'}",
+    )
+    yield higher(rows, SIGN, CLIPPED, "the sign alone gains on negative ranges", NEGATIVE)
+    yield higher(rows, CLIPPED, SIGN, f"the sign alone loses on {MIXED}", [MIXED])
+    for other in (VANILLA, CLIPPED, SIGN, ZERO):
+        what = f"clipping and sign together are better than {other.removeprefix('NMRU, ')}"
+        yield higher(rows, FULL, other, what)
+    groups = solved(rows).groupby(["model", "range"])
+    latest = groups.get_group(groups["solved_at"].mean().idxmax())["solved_at"]
+    what = "the largest mean of solved at is about 50,000 (within a tenth)"
+    yield Comparison(what, measures.solved_at(latest), exactly(50_000), factor=1.1)
+    largest = groups["sparsity_error"].mean().max()
+    what = "sparsity errors of solved runs are extremely low"
+    yield Claim(what, largest < 1e-3, f"at most {text(largest, 1)}")
+
+
+def _figure_18(rows: pd.DataFrame) -> Compared:
+    none = [place for place in UNIFORM_RANGES if success(rows, FAST, [place]).estimate == 0]
+    what = "learning rate 0.1 has no success on several ranges"
+    yield Claim(what, len(none) > 1, f"0 on {len(none)} ranges")
+    yield higher(rows, FULL, SLOW, f"learning rate 1e-3 is worse than 1e-2 on {MIXED}", [MIXED])
+
+
+def _figure_19(rows: pd.DataFrame) -> Compared:
+    yield ranges_where(rows, PLAIN, FULL, np.equal, 2, "ranges with equal success")
+    yield ranges_where(rows, PLAIN, FULL, np.less, 7, "ranges on which Adam is better")
+
+
+_PROTOCOL = {
+    "seeds": 25,
+    "iterations": 100_000,
+    "experiment": ("division/inside-the-nmru",),
+    "by": ("model", "range"),
+}
+
+EXPERIMENT = Experiment(
+    chapter="book/division/inside-the-nmru.ipynb",
+    rules={"models": some_of(NAMES), "ranges": some_of(UNIFORM_RANGES)},
+    runs=_runs,
+    items=(
+        Item(
+            "division",
+            "Figure 17",
+            "Ablation of the NMRU: gradient clipping, sign, gate",
+            "experiment",
+            _figure_17,
+            headline="success rate with gradient clipping alone on U[-2,2)",
+            published="1.0",
+            runs=1125,
+            rows=of(VANILLA, CLIPPED, SIGN, FULL, ZERO),
+            **_PROTOCOL,
+        ),
+        Item(
+            "division",
+            "Figure 18",
+            "Learning rates of the NMRU",
+            "experiment",
+            _figure_18,
+            headline="learning rate 0.1 on several ranges",
+            published="0.0",
+            runs=675,
+            rows=of(FULL, SLOW, FAST),
+            **_PROTOCOL,
+        ),
+        Item(
+            "division",
+            "Figure 19",
+            "Adam against SGD for the NMRU",
+            "experiment",
+            _figure_19,
+            headline="ranges with equal success",
+            published="2 of 9",
+            runs=450,
+            rows=of(FULL, PLAIN),
+            **_PROTOCOL,
+        ),
+    ),
+)
