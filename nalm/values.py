@@ -17,7 +17,7 @@ from nalm.units.checks import nearest
 __all__ = ["Value"]
 
 
-class _OneSentence(type(BaseModel)):
+class _OneSentence(type(BaseModel)):  # type: ignore[misc]
     """Turns pydantic's report on wrong fields into one sentence where a value is made by a call."""
 
     def __call__(cls, **fields: Any) -> Any:

@@ -67,7 +67,7 @@ class DigitSequence(Value):
 
     def build(self, in_features: int) -> nn.Module:
         cell = nn.LSTMCell(1, 1) if self.cell == "LSTM" else self.cell and self.cell.build(2)
-        return DigitSequenceNetwork(cell, self.initial_state)
+        return DigitSequenceNetwork(cell, self.initial_state)  # type: ignore[arg-type]
 
 
 class DigitCNN(nn.Module):
@@ -92,7 +92,7 @@ class DigitCNN(nn.Module):
         # quarter of the numbers.
         windows = images.reshape(-1, 28, 28).unfold(1, 5, 1).unfold(2, 5, 1).reshape(-1, 25)
         maps = (
-            torch.addmm(self.first.bias, windows, self.first.weight.flatten(1).T)
+            torch.addmm(self.first.bias, windows, self.first.weight.flatten(1).T)  # type: ignore[arg-type]
             .view(-1, 24, 24, 20)
             .permute(0, 3, 1, 2)
         )

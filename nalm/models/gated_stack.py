@@ -27,7 +27,7 @@ class GatedStack(Stack):
     'NALU'
     """
 
-    kind: Literal["GatedStack"] = "GatedStack"
+    kind: Literal["GatedStack"] = "GatedStack"  # type: ignore[assignment]
 
     @model_validator(mode="after")
     def _gated(self) -> GatedStack:
@@ -50,4 +50,4 @@ class GatedStack(Stack):
         with torch.random.fork_rng(devices=[]):
             module = self.build(inputs.shape[-1])
         module.load_state_dict(weights)
-        return {"gate": float(module[-1].gate(module[:-1](inputs)).mean())}
+        return {"gate": float(module[-1].gate(module[:-1](inputs)).mean())}  # type: ignore[operator]

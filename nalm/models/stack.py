@@ -76,7 +76,7 @@ class Stack(Value):
     def of(cls, *units_and_sizes: str | int) -> Stack:
         """``Stack.of("NAU", 2, "NMU", 1)``: unit names, each followed by its number of outputs."""
         pairs = zip(units_and_sizes[::2], units_and_sizes[1::2], strict=True)
-        return cls(layers=tuple(Layer(unit=unit, out_features=size) for unit, size in pairs))
+        return cls(layers=tuple(Layer(unit=unit, out_features=size) for unit, size in pairs))  # type: ignore[arg-type]
 
     def build(self, in_features: int) -> nn.Sequential:
         """A module with fresh weights from torch's global generator."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nalm.records.workers import News, Team, cores
 
@@ -51,7 +51,8 @@ def dask_team(address: str) -> Iterator[tuple[Team, int]]:
                 "training starts as soon as there is one.",
                 stacklevel=4,
             )
-        topic, told = f"nalm-{uuid.uuid4().hex}", queue.SimpleQueue()
+        topic = f"nalm-{uuid.uuid4().hex}"
+        told: queue.SimpleQueue[Any] = queue.SimpleQueue()
         client.subscribe_topic(topic, lambda event: told.put(event[1]))
         executor = client.get_executor(pure=False)
         try:

@@ -6,9 +6,9 @@ loss or optimiser makes no row older that does not use it, nor does anything tha
 definition stands, checkpoints, progress, error messages. PyTorch counts by its minor version, 2.12.
 
 A change of code that changes no result makes rows older than it all the same. Two notes in a sidecar say that
-they are right still: a confirmation, that a sample of them was retrained to the last digit, which counts for all
-rows whose configurations take the same way through the code (``way``); and a comparison, that old and new code
-were run side by side and gave the same.
+they are right still: a confirmation, that a sample of them was retrained to the last digit, which counts for
+all rows whose configurations take the same way through the code (``way``); and a comparison, that old and new
+code were run side by side and gave the same.
 """
 
 from __future__ import annotations
@@ -254,7 +254,8 @@ def freshness_of(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:
     def state(recorded: Any, current: Any, way: Any) -> Freshness:
         if pd.isna(recorded) or pd.isna(current):
             return OLDER
-        known, waiting = set(), {recorded}
+        known: set[str] = set()
+        waiting = {recorded}
         while waiting - known:
             known |= waiting
             waiting = {
@@ -275,7 +276,7 @@ def freshness_of(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:
     )
 
 
-def least_fresh(states: Iterable[str]) -> Freshness:
+def least_fresh(states: Iterable[Freshness]) -> Freshness:
     """Of several rows: fresh if all of them are, and older if one of them is.
 
     >>> least_fresh(["fresh", "confirmed"])
@@ -302,7 +303,9 @@ def freshness(experiment: str, folder: str | Path = PUBLISHED) -> Freshness:
 
 
 def _code_of_configuration(configuration: dict[str, Any] | None) -> str | None:
+    if configuration is None:
+        return None
     try:
         return code(Run.from_json(json.dumps(configuration | {"seed": 0})))
-    except (TypeError, ValueError):  # there is none, or the library has no such run any more
+    except (TypeError, ValueError):  # the library has no such run any more
         return None

@@ -97,8 +97,8 @@ def twins(run: Run) -> list[Run]:
 
 
 def _twin(run: Run, units: int) -> Run:
-    rate = np.float32(run.recipe.optimiser.lr)
-    rate = float(rate + units * np.spacing(rate))
+    lr = np.float32(run.recipe.optimiser.lr)
+    rate = float(lr + units * np.spacing(lr))
     optimiser = run.recipe.optimiser.model_copy(update={"lr": rate})
     return run.model_copy(update={"recipe": run.recipe.model_copy(update={"optimiser": optimiser})})
 
@@ -134,9 +134,7 @@ def differences(
     if not any(_same(row["success"], one["success"]) for one in (new, *others)):
         found.append(f"success is recorded as {row['success']}, retrained {new['success']}")
 
-    def compare(
-        what: str, distance: Callable[[dict[str, Any]], float], accepted: float, shown: str = ""
-    ) -> None:
+    def compare(what: str, distance: Callable[..., float], accepted: float, shown: str = "") -> None:
         apart = distance(row)
         accepted += tolerances.spread * max((distance(one) for one in others), default=0.0)
         if apart > accepted:

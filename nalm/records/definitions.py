@@ -6,10 +6,11 @@ in whichever module that is and whatever it is called there; a foreign one to it
 ``torch.clamp``. So moving, sorting and renaming change no hash, and a name that comes to mean something else
 does.
 
-Left out is what changes no number: docstrings, comments, ``__all__``, annotations, what is raised with an
-error, and validators that run after a description is made, which only refuse. Of a class, those methods count
-that are called somewhere in the code in use, which is told by their names; of a dict with strings as keys
-that is only subscripted, the entries whose keys occur in the code in use or in what is asked for.
+Left out is what changes no number: docstrings, comments, ``__all__``, annotations (of a class's own names
+only those that declare an ``nn.Parameter``, as others make the fields of a description), what is raised with
+an error, and validators that run after a description is made, which only refuse. Of a class, those methods
+count that are called somewhere in the code in use, which is told by their names; of a dict with strings as
+keys that is only subscripted, the entries whose keys occur in the code in use or in what is asked for.
 """
 
 from __future__ import annotations
@@ -202,7 +203,7 @@ class Definitions:
 
     def _read(self, place: Place) -> _Shape:
         module, reader = self._module(place.module), _Reader(self, place.module)
-        shape, (outer, inner) = reader.shape, re.fullmatch(r"([^.[]+)[.[]?(.*?)\]?", place.name).groups()
+        shape, (outer, inner) = reader.shape, re.fullmatch(r"([^.[]+)[.[]?(.*?)\]?", place.name).groups()  # type: ignore[union-attr]
         if outer == EFFECTS:
             shape.syntax = reader.read(module.effects)
             return shape
@@ -307,6 +308,15 @@ def _bound_by(node: ast.stmt) -> list[str]:
     )
 
 
+def _declares_parameter(node: ast.stmt) -> bool:
+    """Whether a statement of a class only declares a parameter for type checkers: ``gate: nn.Parameter``."""
+    return (
+        isinstance(node, ast.AnnAssign)
+        and node.value is None
+        and ast.unparse(node.annotation).startswith("nn.Parameter")
+    )
+
+
 def _is_text(node: ast.AST) -> bool:
     return (
         isinstance(node, ast.Expr)
@@ -322,7 +332,7 @@ def _registry(statements: list[ast.stmt]) -> dict[str, ast.expr]:
         isinstance(key, ast.Constant) and isinstance(key.value, str) for key in value.keys
     ):
         return {}
-    return {key.value: entry for key, entry in zip(value.keys, value.values, strict=True)}
+    return {key.value: entry for key, entry in zip(value.keys, value.values, strict=True)}  # type: ignore[union-attr]
 
 
 def _methods(node: ast.ClassDef) -> dict[str, list[Function]]:
@@ -360,14 +370,14 @@ class _Reader:
             len(names),
             place,
             self.read(getattr(node, "op", None)),
-            self.read(node.value),
+            self.read(node.value),  # type: ignore[attr-defined]
         ]
 
     def class_(self, place: Place, node: ast.ClassDef) -> None:
         """A class without its methods, which are members of their own."""
         methods, others = (
             _methods(node),
-            [statement for statement in node.body if not isinstance(statement, Function)],
+            [one for one in node.body if not isinstance(one, Function) and not _declares_parameter(one)],
         )
         self.scopes.append(
             dict.fromkeys([*methods, *(name for statement in others for name in _bound_by(statement))])
@@ -447,7 +457,7 @@ class _Reader:
         fields = ((name, self.read(value)) for name, value in ast.iter_fields(node) if value is not None)
         return [type(node).__name__, *([name, value] for name, value in fields if value != [])]
 
-    def _name(self, node: ast.expr, subscripted: bool = False) -> Any:
+    def _name(self, node: ast.Name | ast.Attribute, subscripted: bool = False) -> Any:
         match self._meaning(node):
             case Place() as place:
                 self.shape.refers.append(self.definitions.part_of(place) if subscripted else place)

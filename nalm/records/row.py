@@ -120,7 +120,7 @@ def _digits(values: Any) -> Any:
 
 
 def first_solved(
-    iterations: Sequence[int], test_mse: Sequence[float] | np.ndarray, threshold: float
+    iterations: Sequence[int] | np.ndarray, test_mse: Sequence[float] | np.ndarray, threshold: float
 ) -> float | np.ndarray:
     """First logged iteration whose test error is strictly below the threshold, NaN if there is none.
 

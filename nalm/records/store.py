@@ -137,13 +137,13 @@ class Store:
             new = new[~new["key"].isin(known["key"])]
             if new.empty:
                 return
-            rows = (
+            every = (
                 new
                 if known.empty
                 else pd.concat([known.astype(object), new.astype(object)], ignore_index=True)
             )
-            others = [column for column in rows.columns if column not in COLUMNS]
-            text = rows[COLUMNS + others].to_csv(index=False, lineterminator="\n")
+            others = [column for column in every.columns if column not in COLUMNS]
+            text = every[COLUMNS + others].to_csv(index=False, lineterminator="\n")
             # Of what will be read, in which a number may have become another kind of number.
             found = digests(_read(io.StringIO(text)))
             sidecar["configurations"].update(configurations)
@@ -154,9 +154,9 @@ class Store:
                 }
             sidecar["batches"][batch] |= {"digest": found[batch]}
             # No row without its provenance, and no number of rows that are not there yet.
-            self._replace_sidecar(sidecar | {"rows": min(len(rows), sidecar["rows"])})
+            self._replace_sidecar(sidecar | {"rows": min(len(every), sidecar["rows"])})
             _replace(self.rows_file, text)
-            self._replace_sidecar(sidecar | {"rows": len(rows)})
+            self._replace_sidecar(sidecar | {"rows": len(every)})
 
     def damaged(self) -> list[str]:
         """The batches whose rows are not those that were recorded: one was changed, removed, or added by
@@ -168,7 +168,7 @@ class Store:
         )
 
     def note(self, kind: str, note: dict[str, Any]) -> None:
-        """Add to the sidecar's ``"confirmations"`` or ``"comparisons"``, which :mod:`nalm.records.code` reads."""
+        """Add to the sidecar's ``"confirmations"`` or ``"comparisons"``, see :mod:`nalm.records.code`."""
         with self._locked():
             self.read()  # a sidecar that was lost is not to be replaced by one that lacks what it said
             sidecar = self.sidecar()

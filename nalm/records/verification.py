@@ -276,7 +276,9 @@ def _retrain(
         family = [member for index in group for member in (runs[index], *twins(runs[index]))]
         # Several experiments may have published the same run; in an ensemble it comes once.
         asked.append(list({run.key: run for run in family}.values()))
-    found, ensembles, seconds = {}, [], 0.0
+    found: dict[int, Any] = {}
+    ensembles: list[dict[str, Any]] = []
+    seconds = 0.0
     with (
         tempfile.TemporaryDirectory() as scratch,
         TrainingBar((run for ensemble in asked for run in ensemble), progress) as bar,

@@ -119,7 +119,9 @@ def train_ensembles(
     Raises:
         Exception: that of the first ensemble that failed, after all others are done.
     """
-    reached, begun, failures = [0] * len(ensembles), set(), []
+    reached = [0] * len(ensembles)
+    begun: set[int] = set()
+    failures: list[BaseException] = []
 
     def hear(news: News) -> None:
         number, what = news
@@ -190,9 +192,14 @@ def _begin(told: Any, stopped: Any) -> None:
     """In an own process: remember how to tell news, and end when the parent does, however that ends."""
     global _parent
     _parent = told, stopped
-    threading.Thread(
-        target=lambda: (multiprocessing.parent_process().join(), os._exit(1)), daemon=True
-    ).start()
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "a training process has a parent"
+
+    def end() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end, daemon=True).start()
 
 
 def _tell_parent(news: News) -> None:

@@ -120,7 +120,7 @@ class Halves(Value):
         low, width = [[r.low] for r in ranges], [[r.high - r.low] for r in ranges]
         return {"low": torch.tensor(low), "width": torch.tensor(width)}  # (inputs, 1)
 
-    transform = staticmethod(Uniform.transform)
+    transform = staticmethod(Uniform.transform)  # type: ignore[pydantic-field]
 
 
 class TruncatedNormal(Value):

@@ -4,8 +4,9 @@ outputs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ __all__ = ["SimpleArithmeticTask"]
 VALIDATION_SEED = 43953907
 
 
-def targets(x, y, stack):
+def targets(x: Any, y: Any, stack: Callable[..., Any]) -> Any:
     """(x + y, x * y, x / y, sqrt(x)), NPU paper, Eq. 20."""
     return stack([x + y, x * y, x / y, x**0.5], -1)
 

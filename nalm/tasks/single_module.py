@@ -16,7 +16,7 @@ from nalm.units.checks import choose
 __all__ = ["SingleModuleTask", "UNIFORM_RANGES", "uniform_range"]
 
 UNIFORM_RANGES: dict[str, tuple[Uniform, Range]] = {
-    str(interpolation): (interpolation, extrapolation)
+    str(interpolation): (interpolation, extrapolation)  # type: ignore[misc]
     for interpolation, extrapolation in [
         (Uniform(low=-20.0, high=-10.0), Uniform(low=-40.0, high=-20.0)),
         (Uniform(low=-2.0, high=-1.0), Uniform(low=-6.0, high=-2.0)),

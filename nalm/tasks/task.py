@@ -6,6 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -101,6 +102,6 @@ class Task(Value):
         """
 
 
-def as_float32(array) -> Tensor:
+def as_float32(array: np.ndarray) -> Tensor:
     """Sampling and targets are computed in float64 and rounded once, as in the papers' code."""
     return torch.from_numpy(array).to(torch.float32)

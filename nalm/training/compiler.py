@@ -144,7 +144,7 @@ class Compiled(Eager):
         while given := tuple(islice(waiting, self._together)):
             if len(given) != size:
                 flat, size = self._flat(super().repeat, (state, given, fixed)), len(given)
-            tensors = flat.function(
+            tensors = flat.function(  # type: ignore[union-attr]
                 *tensors, *(tensor for one in given for tensor in one if tensor is not None), *others
             )
         return state if flat is None else tree_unflatten(tensors, flat.results)
@@ -186,7 +186,7 @@ class Compiled(Eager):
             # Inductor keeps nothing that is compiled outside of such a context. Shapes are fixed: those of
             # the tensors.
             with tracing(TracingContext(FakeTensorMode(shape_env=ShapeEnv()))):
-                return _Flat(compile_fx(graph, tensors, ignore_shape_env=True), results)
+                return _Flat(compile_fx(graph, tensors, ignore_shape_env=True), results)  # type: ignore[arg-type]
 
         try:
             return compile_graph()
@@ -217,7 +217,7 @@ def _prepare() -> None:
     """Set up inductor; loads it, which takes seconds."""
     logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # compiling for CPU needs no CUDA
     keep()
-    if torch.__version__ < OUTER_LOOPS_RIGHT_FROM:
+    if torch.__version__ < OUTER_LOOPS_RIGHT_FROM:  # type: ignore[operator]
         _avoid_out_of_bounds_tails()
     _keep_freed_memory()
     _keep_erfinv_out_of_loops()
@@ -250,7 +250,7 @@ def _keep_erfinv_out_of_loops() -> None:
     operation = torch.ops.aten.erfinv
     for name in (operation, operation.default):
         known.pop(name, None)
-    make_fallback(operation.default, warn=False, override_decomp=True)
+    make_fallback(operation.default, warn=False, override_decomp=True)  # type: ignore[misc]
 
 
 @cache
@@ -271,9 +271,9 @@ def _avoid_out_of_bounds_tails() -> None:
     if not _takes(select_tiling, "self", "fn_list", "var_sizes_list"):
         raise RuntimeError("TilingSelect.select_tiling of torch's compiler is not what it was in torch 2.12")
 
-    @wraps(select_tiling)
-    def safe(self, functions, sizes):
-        found = select_tiling(self, functions, sizes)
+    @wraps(select_tiling)  # type: ignore[arg-type]
+    def safe(self: Any, functions: Any, sizes: Any) -> Any:
+        found = select_tiling(self, functions, sizes)  # type: ignore[misc]
         if not (isinstance(found, tuple) and len(found) == 2):
             raise RuntimeError(
                 "TilingSelect.select_tiling of torch's compiler returns something else than in torch 2.12"
@@ -287,7 +287,7 @@ def _avoid_out_of_bounds_tails() -> None:
         )
         return ([], []) if unsafe else (factors, indices)
 
-    cpp.TilingSelect.select_tiling = safe
+    cpp.TilingSelect.select_tiling = safe  # type: ignore[method-assign, assignment]
 
 
 @cache
@@ -300,13 +300,15 @@ def _probe_instructions_here() -> None:
     """
     from torch._inductor import cpu_vec_isa
 
-    def check_call(command, *arguments, **options):
+    def check_call(command: Any, *arguments: Any, **options: Any) -> Any:
         if isinstance(command, list) and command[:2] == [sys.executable, "-c"] and len(command) == 3:
             return exec(command[-1], {})
         return subprocess.check_call(command, *arguments, **options)
 
     if getattr(cpu_vec_isa, "subprocess", None) is subprocess:
-        cpu_vec_isa.subprocess = SimpleNamespace(**vars(subprocess) | {"check_call": check_call})
+        cpu_vec_isa.subprocess = SimpleNamespace(  # type: ignore[assignment]
+            **vars(subprocess) | {"check_call": check_call}
+        )
 
 
 def _takes(function: Callable | None, *names: str) -> bool:

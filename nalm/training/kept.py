@@ -84,7 +84,7 @@ def _keep_in(folder: str) -> None:
     ):
         codecache._HEADER_DIR = os.path.join(folder, "precompiled_headers")
         codecache._HEADER_LOCK_DIR = os.path.join(codecache._HEADER_DIR, "locks")
-        precompile.cache_clear()
+        precompile.cache_clear()  # type: ignore[union-attr]
 
 
 def _default() -> str:

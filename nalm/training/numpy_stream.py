@@ -8,6 +8,7 @@ generators.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,7 +63,7 @@ class NumPyStream:
         while self._iteration < last:
             yield from self._drawn(last)
 
-    def state(self) -> dict[str, int | Tensor]:
+    def state(self) -> dict[str, Any]:
         """The iteration of the next batch and the generators' states; :meth:`restore` takes them back."""
         _, words, positions, *_ = zip(*(generator.get_state() for generator in self._generators), strict=True)
         return {
@@ -71,21 +72,23 @@ class NumPyStream:
             "positions": torch.tensor(positions),
         }
 
-    def restore(self, state: dict[str, int | Tensor]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         self._iteration = state["iteration"]
         for generator, words, position in zip(
             self._generators, state["words"].numpy(), state["positions"].tolist(), strict=True
         ):
-            generator.set_state(("MT19937", words.astype(np.uint32), position))
+            generator.set_state(("MT19937", words.astype(np.uint32), position))  # type: ignore[arg-type]
 
     def _start(self) -> None:
-        self._iteration, self._generators = 0, [run.task.generator(run.seed) for run in self._runs]
+        # A run with this stream has an OperandTask.
+        self._iteration, self._generators = 0, [run.task.generator(run.seed) for run in self._runs]  # type: ignore[union-attr]
 
     def _drawn(self, until: int) -> tuple[Tensor, ...]:
         count = min(self._block, until - self._iteration)
         each = zip(self._runs, self._generators, strict=True)
         drawn = np.stack(
-            [run.task.draw(generator, run.seed, count, self._size) for run, generator in each], 1
+            [run.task.draw(generator, run.seed, count, self._size) for run, generator in each],  # type: ignore[union-attr]
+            1,
         )
         self._iteration += count
         return torch.from_numpy(drawn).to(self._device).unbind(0)

@@ -105,7 +105,7 @@ class L1(_Growing):
 
     @staticmethod
     def value(model: nn.Module) -> Tensor:
-        return sum(parameter.abs().sum() for parameter in model.parameters())
+        return sum(parameter.abs().sum() for parameter in model.parameters())  # type: ignore[return-value]
 
 
 class Norms(_Growing):
@@ -121,7 +121,7 @@ class Norms(_Growing):
     @staticmethod
     def value(model: nn.Module) -> Tensor:
         squares = [parameter.square().sum() for parameter in model.parameters()]
-        return sum(torch.where(s > 0, s, 1.0).sqrt() * (s > 0) for s in squares)
+        return sum(torch.where(s > 0, s, 1.0).sqrt() * (s > 0) for s in squares)  # type: ignore[return-value]
 
 
 class ActivationPenalty(Value):

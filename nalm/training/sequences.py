@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from nalm.models.digit_sequence import DigitSequenceNetwork
 from nalm.training import Ensemble, Run
 from nalm.training.evaluation import Evaluation
 from nalm.training.stacked import Tensors
@@ -59,7 +60,7 @@ class _ReadOnce(Evaluation):
                     errors[group.name][run] = (states - targets).square().mean()
         return errors
 
-    def _numbers(self, module: nn.Module, needed: Tensor) -> Tensor:
+    def _numbers(self, module: DigitSequenceNetwork, needed: Tensor) -> Tensor:
         """A number for each image of the shared table, NaN where none is needed."""
         parts = [
             module.reader(self.task.model_inputs(part, self.shared)) for part in needed.split(IMAGES_AT_ONCE)

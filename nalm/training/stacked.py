@@ -49,7 +49,7 @@ class StackedModel:
         self.one_by_one = runs[0].model.one_by_one
         self._method = _Method(modules[0].to(device))
 
-    def apply(self, function: Callable[[nn.Module], Any], parameters: Tensors, training: bool) -> Any:
+    def apply(self, function: Callable[..., Any], parameters: Tensors, training: bool) -> Any:
         """``function`` of the module with these parameters, of one run or, if elementwise, of all."""
         self._method.train(training)
         return functional_call(

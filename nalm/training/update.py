@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import grad
 
 from nalm.training.losses import LOSSES
@@ -72,7 +73,7 @@ class Update:
         # on the common stream all draws are the same
         seeds = [run.seed if self.own_stream else COMMON_SEED for run in self.runs]
         draws = [self.task.host_draw(seed, iteration, self.recipe.batch_size) for seed in seeds]
-        return None if draws[0] is None else torch.stack(draws).to(self.seeds.device)
+        return None if draws[0] is None else torch.stack(draws).to(self.seeds.device)  # type: ignore[arg-type]
 
     def __call__(
         self,
@@ -105,7 +106,7 @@ class Update:
         else:
             x, target = noise[: self.task.in_features].mT, noise[self.task.in_features :].mT
 
-        def loss(model: nn.Module) -> Tensor:
+        def loss(model: Any) -> Tensor:
             if ActivationPenalty in self.penalties:
                 output, activation_penalty = model.forward_with_activation_penalty(x)
             else:
@@ -145,12 +146,12 @@ def _stacked(constants: list[Tensors], device: torch.device) -> tuple[Tensors, d
     }
 
 
-def _penalties(runs: tuple[Run, ...], device: torch.device) -> tuple[list[type], dict[str, Tensors]]:
+def _penalties(runs: tuple[Run, ...], device: torch.device) -> tuple[list[Any], dict[str, Tensors]]:
     """The kinds of penalty that any run has, and their numbers per run; a run without a kind gets it with
     weight 0.
     """
     examples = {p.kind: p for run in runs for p in run.recipe.penalties}
-    numbers = {}
+    numbers = {}  # type: dict[str, Tensors]
     for kind, example in examples.items():
         of_runs = [
             {p.kind: p.numbers() for p in run.recipe.penalties}.get(kind, example.numbers() | {"weight": 0.0})
@@ -165,6 +166,6 @@ def _penalties(runs: tuple[Run, ...], device: torch.device) -> tuple[list[type],
 
 def _clipped(gradients: Tensors, largest: Tensor) -> Tensors:
     """As ``torch.nn.utils.clip_grad_norm_``, for each run by itself."""
-    norm = sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()
+    norm = sum(g.flatten(1).square().sum(1) for g in gradients.values()).sqrt()  # type: ignore[union-attr]
     factor = (largest / (norm + 1e-6)).clamp_max(1)
     return {name: g * per_run(factor, g) for name, g in gradients.items()}

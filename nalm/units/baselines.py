@@ -56,6 +56,8 @@ class Dense(Unit):
                 [0.]])
     """
 
+    bias: nn.Parameter | None
+
     def __init__(
         self,
         in_features: int,

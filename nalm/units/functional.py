@@ -153,7 +153,7 @@ def clamped(x: Tensor, low: float | None = None, high: float | None = None) -> T
         tensor([0., 1., 1., 1., 0.])
     """
     if low is None:
-        inside = x <= high
+        inside = x <= high  # type: ignore[operator]
     elif high is None:
         inside = x >= low
     else:

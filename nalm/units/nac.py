@@ -208,6 +208,8 @@ class NALU(Unit):
         tensor([5.])
     """
 
+    gate_bias: nn.Parameter | None
+
     def __init__(
         self,
         in_features: int,

@@ -49,6 +49,9 @@ class PowerUnit(Unit):
         discretise_to: the values to which the penalty pulls the weight.
     """
 
+    weight_im: nn.Parameter | None
+    gate: nn.Parameter | None
+
     def __init__(
         self,
         in_features: int,
@@ -91,7 +94,7 @@ class PowerUnit(Unit):
         if self.weight_im is not None:
             nn.init.zeros_(self.weight_im)
         if self.gate is not None:
-            nn.init.constant_(self.gate, self.gate_init)
+            nn.init.constant_(self.gate, self.gate_init)  # type: ignore[arg-type]
 
     def effective_weights(self) -> tuple[Tensor, ...]:
         """The real and, if there is one, the imaginary part of the weight."""
@@ -113,10 +116,10 @@ class PowerUnit(Unit):
         if "weight" in self.clip:
             clamp_(self.weight, -1, 1)
         if "weight_im" in self.clip:
-            clamp_(self.weight_im, -1, 1)
+            clamp_(self.weight_im, -1, 1)  # type: ignore[arg-type]
         if "gate" in self.clip:
             # Mistry et al. write [-1, 1] for the gate too; their code clips it to [0, 1].
-            clamp_(self.gate, 0, 1)
+            clamp_(self.gate, 0, 1)  # type: ignore[arg-type]
 
     def penalty(self) -> Tensor:
         """Sum over the parameters named in ``discretise`` of their distance from discrete values.
@@ -128,9 +131,9 @@ class PowerUnit(Unit):
         if "weight" in self.discretise:
             total = total + WEIGHT_DISTANCES[self.discretise_to](self.weight).mean()
         if "weight_im" in self.discretise:
-            total = total + torch.abs(self.weight_im).sum()
+            total = total + torch.abs(self.weight_im).sum()  # type: ignore[arg-type]
         if "gate" in self.discretise:
-            total = total + distance_to_binary(self.gate).mean()
+            total = total + distance_to_binary(self.gate).mean()  # type: ignore[arg-type]
         return total
 
     def sparsity_error(self) -> Tensor:

@@ -174,6 +174,8 @@ class NMRU(Unit):
         tensor([-1.5000])
     """
 
+    gate: nn.Parameter | None
+
     def __init__(
         self,
         in_features: int,
@@ -202,13 +204,15 @@ class NMRU(Unit):
         if self.gate is not None:
             nn.init.constant_(self.gate, 0.5)
 
-    def half(self, c: Tensor, weight: Tensor, gate: Tensor | None) -> tuple[Tensor, Tensor]:
+    def half(  # type: ignore[override]
+        self, c: Tensor, weight: Tensor, gate: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         """Product and angle ``(..., out)`` of one half of c; without ``sign`` the product is signed."""
         if self.gate_to == "zero":
-            c = gate * c
+            c = gate * c  # type: ignore[operator]
         magnitude, k = torch.abs(c) if self.sign else c, phase(c)
         if self.gate_to == "identity":
-            magnitude, k = gate * magnitude + (1 - gate), gate * k
+            magnitude, k = gate * magnitude + (1 - gate), gate * k  # type: ignore[operator]
         return identity_product(magnitude, weight, self.rounding == "exact"), weighted_sum(k, weight)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -48,7 +48,7 @@ class Unit(nn.Module, ABC):
 
     def effective_weights(self) -> tuple[Tensor, ...]:
         """The weights ``(out, in)`` that the forward pass applies, computed from the present parameters."""
-        return (self.weight,)
+        return (self.weight,)  # type: ignore[return-value]
 
     def project_(self) -> None:
         """Bring the parameters back into their bounds, in place; call it after every optimiser step.
@@ -81,7 +81,7 @@ class Unit(nn.Module, ABC):
         return nn.Parameter(torch.empty(self.out_features, in_features or self.in_features))
 
     def extra_repr(self) -> str:
-        shown = {"in_features": self.in_features, "out_features": self.out_features}
+        shown: dict[str, object] = {"in_features": self.in_features, "out_features": self.out_features}
         for name, parameter in inspect.signature(type(self)).parameters.items():
             if self._options.get(name, parameter.default) != parameter.default:
                 shown[name] = self._options[name]

@@ -25,7 +25,7 @@ def outermost_units(module: nn.Module) -> Iterator[Unit]:
 
 def penalty(model: nn.Module) -> Tensor:
     """The sum of the discretisation penalties of the model's units (a sum over layers, not a mean)."""
-    return sum(unit.penalty() for unit in outermost_units(model))
+    return sum(unit.penalty() for unit in outermost_units(model))  # type: ignore[return-value]
 
 
 @torch.no_grad()

@@ -83,6 +83,8 @@ def code(root, *edits, rename=None):
         ([("a.parts", "No number.", "Nothing.")], ""),
         ([("a.parts", "_helper", "_named_otherwise")], ""),
         ([("a.units", "LIMIT = 3", "LIMIT = 1 + 2")], "Unit"),
+        ([("a.units", "class Unit(Base):", "class Unit(Base):\n    gate: nn.Parameter | None\n")], ""),
+        ([("a.units", "class Unit(Base):", "class Unit(Base):\n    size: int\n")], "Unit"),
         ([("a.units", "math.inf", "0")], ""),  # of a method that nobody calls
         # a foreign name that means something else
         ([("a.units", "import math", "import cmath as math")], "Unit"),

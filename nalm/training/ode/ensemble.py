@@ -85,8 +85,19 @@ class NODEEnsemble:
         derivative = self.model.over_runs(
             lambda p, y: self.model.apply(lambda network: network.derivative(y), p, training=True), (0, 0)
         )
-        start = torch.tensor(node.initial_state, dtype=torch.float64, device=self.device)
-        return Rollout(derivative, start, times[:, 0].to(self.device), node.method, node.step, wrap)
+        start = torch.tensor(
+            node.initial_state,  # type: ignore[union-attr]
+            dtype=torch.float64,
+            device=self.device,
+        )
+        return Rollout(
+            derivative,
+            start,
+            times[:, 0].to(self.device),
+            node.method,  # type: ignore[union-attr]
+            node.step,  # type: ignore[union-attr]
+            wrap,
+        )
 
     def train(
         self, progress: Callable[[int], None] = lambda iterations: None, checkpoint: Checkpoint | None = None
@@ -141,7 +152,7 @@ class NODEEnsemble:
         leaves = {name: p.detach().requires_grad_() for name, p in parameters.items()}
         losses, states = self.losses(leaves, iteration)
         gradients = dict(zip(leaves, torch.autograd.grad(losses.sum(), list(leaves.values())), strict=True))
-        until = self.runs[0].model.imaginary_until
+        until = self.runs[0].model.imaginary_until  # type: ignore[union-attr]
         if until is not None and iteration >= until:
             gradients = {
                 name: torch.zeros_like(g) if name.endswith(IMAGINARY) else g for name, g in gradients.items()
@@ -163,7 +174,11 @@ class NODEEnsemble:
             keep()
             return self.answers(x)
 
-        found, iterations = minimise_together(losses, self._flat(self.parameters), self.recipe.finish)
+        found, iterations = minimise_together(
+            losses,
+            self._flat(self.parameters),
+            self.recipe.finish,  # type: ignore[arg-type]
+        )
         self.parameters = self._stacked(found)
         return iterations
 

@@ -73,7 +73,7 @@ class _Run:
     def __init__(self, number: int, start: np.ndarray, settings: LBFGS, asked: queue.Queue) -> None:
         self.number, self.best, self.settings, self.asked = number, start, settings, asked
         self.answer: queue.Queue = queue.Queue()
-        self.lowest, self.iterations, self.error = np.inf, 0, None
+        self.lowest, self.iterations, self.error = np.inf, 0, None  # type: float, int, Exception | None
 
     def minimise(self) -> None:
         try:

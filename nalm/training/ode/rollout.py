@@ -5,6 +5,7 @@ function.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any  # noqa: F401 - named in a type comment
 
 import torch
 from torch import Tensor
@@ -85,7 +86,7 @@ class Rollout:
 
     def __call__(self, parameters: dict[str, Tensor], runs: int) -> tuple[Tensor, Tensor]:
         """The states (times, runs, entries), and those after each step, (steps + 1, runs, entries)."""
-        states, slopes = [self.initial_state.expand(1, runs, -1)], []
+        states, slopes = [self.initial_state.expand(1, runs, -1)], []  # type: Any, Any
         while (done := sum(len(s) for s in slopes)) < self.steps:
             new, slope = self._several(parameters, states[-1][-1], min(self._at_once, self.steps - done))
             states.append(new[1:])
