@@ -9,18 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from nalm.models import Layer
 from nalm.tasks import UNIFORM_RANGES
 
-from companion import published
 from companion.division import settings as division
 from companion.division.compared import (
     MIXED,
     MODIFIED,
-    NEGATIVE,
-    REAL_NPU,
-    SMALL,
     UNITS,
     Compared,
     higher,
@@ -30,7 +24,7 @@ from companion.division.compared import (
     stated,
     success,
 )
-from companion.statements import Claim, Comparison, Judge, rate
+from companion.statements import Claim, Judge
 from companion.tables import text
 
 if TYPE_CHECKING:
@@ -127,33 +121,6 @@ def _figure_14(rows: pd.DataFrame) -> Compared:
         yield ranges_where(rows, l2, other, np.greater, better, f"ranges on which L2 is better than {name}")
 
 
-def _figure_17(rows: pd.DataFrame) -> Compared:
-    clipped = "NMRU, clipped gradient"
-    found = success(rows, clipped, [MIXED])
-    yield Comparison(f"{clipped} alone on {MIXED}", found, rate(1.0, 25))
-    for name in NEGATIVE:
-        yield Comparison(f"{clipped} alone on {name}", success(rows, clipped, [name]), rate(0.0, 25))
-    yield higher(rows, "NMRU, sign", clipped, "the sign alone gains on negative ranges", NEGATIVE)
-    yield higher(rows, clipped, "NMRU, sign", f"the sign alone loses on {MIXED}", [MIXED])
-    for other in ("NMRU, vanilla", clipped, "NMRU, sign", "NMRU, gate to 0"):
-        yield higher(
-            rows, "NMRU", other, f"clipping and sign together are better than {other.removeprefix('NMRU, ')}"
-        )
-
-
-def _figure_18(rows: pd.DataFrame) -> Compared:
-    none = [name for name in UNIFORM_RANGES if success(rows, "NMRU, lr 1e-1", [name]).estimate == 0]
-    yield Claim(
-        "learning rate 0.1 has no success on several ranges", len(none) > 1, f"0 on {len(none)} ranges"
-    )
-    yield higher(rows, "NMRU", "NMRU, lr 1e-3", f"learning rate 1e-3 is worse than 1e-2 on {MIXED}", [MIXED])
-
-
-def _figure_19(rows: pd.DataFrame) -> Compared:
-    yield ranges_where(rows, "NMRU, SGD", "NMRU", np.equal, 2, "ranges with equal success")
-    yield ranges_where(rows, "NMRU, SGD", "NMRU", np.less, 7, "ranges on which Adam is better")
-
-
 def _table_2() -> Compared:
     printed = {
         "TN(-1,3)[-5,10)": "TN(-10,3)[-15,-5)", "TN(0,1)[-5,5)": "TN(10,1)[5,15)", "TN(1,3)[-10,5)": "TN(10,3)[5,15)",
@@ -161,17 +128,6 @@ def _table_2() -> Compared:
     }  # fmt: skip
     ours = {name: str(tested) for name, (_, tested) in division.DISTRIBUTIONS.items()}
     yield Claim("the distributions", ours == printed, f"{len(ours)} of {len(printed)} distributions")
-
-
-def _table_5() -> Compared:
-    for name in (REAL_NPU, MODIFIED):
-        growing = division.arms(2)[name].recipe.penalties[0]
-        fits = (growing.start, growing.end, growing.growth, growing.every) == (1e-9, 1e-7, 10.0, 10_000)
-        yield Claim(
-            name,
-            fits,
-            f"{growing.start:g} to {growing.end:g}, times {growing.growth:g} every {growing.every:,}",
-        )
 
 
 def _table_6() -> Compared:
@@ -185,67 +141,6 @@ def _table_6() -> Compared:
     }
     for name, ranges in printed.items():
         yield Claim(f"data set {name[0]}", tuple(map(str, division.MIXED_SIGNS[name])) == ranges, ranges[0])
-
-
-def _figure_9() -> Compared:
-    """One example: the second layer multiplies z = (2.2 w₁, 6 w₁), the target is 2.2 · 6; both of its weights are w₂."""
-
-    def error(unit: str, w1: float, w2: float) -> float:
-        options = {"eps": 1e-5} if unit == "RealNPU" else {}
-        module = Layer(unit=unit, options=options).build(2).eval()
-        module.weight.data = torch.tensor([[w2, w2, 0.0, 0.0] if unit == "NMRU" else [w2, w2]])
-        if unit == "RealNPU":
-            module.gate.data.fill_(1.0)
-        return abs(13.2 - module(torch.tensor([2.2 * w1, 6.0 * w1])).item())
-
-    for unit in ("RealNPU", "NRU", "NMRU"):
-        for w1 in (1.0, -1.0):
-            at = error(unit, w1, 1.0)
-            yield Claim(f"{unit}: solution at ({w1:g}, 1)", at < 1e-3, "(1, 1) and (-1, 1)")
-    for unit in ("RealNPU", "NRU"):
-        yield Claim(f"{unit}: explodes near (0, -1)", error(unit, 1e-3, -1.0) > 1e4)
-    yield Claim("NMRU: bounded near (0, 1)", max(error("NMRU", 1e-3, w2 / 10) for w2 in range(11)) < 14)
-
-
-def _table_3(rows: pd.DataFrame) -> Compared:
-    truncated = [name for name in division.DISTRIBUTIONS if name.startswith("TN")]
-    kinds = {
-        "Mixed-signs; Uniform": [MIXED],
-        "Mixed-signs; Truncated Normal": truncated,
-        "Negative; Uniform": NEGATIVE,
-        "Negative; Truncated Normal": truncated[:1],  # the one whose test numbers are all negative
-        "Large magnitude; Uniform": ["U[-100,100)", "U[-50,50)"],
-        "Large magnitude; Benford": ["B[10,100)"],
-        "Close to 0; Uniform": SMALL,
-        "Close to 0; Truncated Normal": truncated[1:2],
-    }
-    printed = published.load("division_values").query("item == 'Table 3'")
-    ticks = sum(
-        success(rows[rows["iterations"] == 100_000], "NMRU", ranges).estimate > 0.75
-        for ranges in kinds.values()
-    )
-    ticks += sum(
-        success(rows[rows["iterations"] == 50_000], "NMRU", ranges).estimate > 0.75
-        for ranges in kinds.values()
-    )
-    for one in sorted(printed.to_dict("records"), key=lambda one: one["model"] != "NMRU"):
-        redundancy, kind = one["setting"].removeprefix("redundancy=").split("; ", 1)
-        found = success(
-            rows[rows["iterations"] == (100_000 if redundancy == "yes" else 50_000)],
-            one["model"],
-            kinds[kind],
-        )
-        fits = (found.estimate > 0.75) == (float(one["value"]) == 1)
-        yield Claim(
-            f"{one['model']}: {kind.replace('; ', ', ')}, redundancy {redundancy}", fits, f"{ticks} of 15"
-        )
-
-
-def _table_7(rows: pd.DataFrame) -> Compared:
-    seconds = rows.groupby(["model", "iterations"])["seconds"].mean()
-    for unit in UNITS:
-        few, many = seconds[unit, 50_000], seconds[unit, 100_000]
-        yield Claim(f"{unit}: ten inputs take longer than two", bool(many > few), f"{text(few, 2)} s")
 
 
 JUDGES = {
@@ -268,27 +163,9 @@ JUDGES = {
     ("division", "Figure 4"): Judge(of(MODIFIED), ("range",), _figure_4),
     ("division", "Figure 7"): Judge(of(*UNITS), ("model", "range"), _figure_7),
     ("division", "Figure 8"): Judge(of(*UNITS), ("model", "range"), _figure_8),
-    ("division", "Figure 9"): _figure_9,
     ("division", "Figure 14"): Judge(
         of("no L1", "L1 1e-09 to 1e-07", "L2 1e-07 to 1e-05"), ("model", "range"), _figure_14
     ),
-    ("division", "Figure 17"): Judge(
-        of("NMRU, vanilla", "NMRU, clipped gradient", "NMRU, sign", "NMRU", "NMRU, gate to 0"),
-        ("model", "range"),
-        _figure_17,
-    ),
-    ("division", "Figure 18"): Judge(
-        of("NMRU", "NMRU, lr 1e-3", "NMRU, lr 1e-1"), ("model", "range"), _figure_18
-    ),
-    ("division", "Figure 19"): Judge(of("NMRU", "NMRU, SGD"), ("model", "range"), _figure_19),
-    ("division", "Figure 24"): _figure_9,
     ("division", "Table 2"): _table_2,
-    ("division", "Table 3"): Judge(
-        lambda rows: of(*UNITS)(rows[_asked(rows).isna() | (_asked(rows) == "a/b from a, b")]),
-        ("model", "range", "iterations"),
-        _table_3,
-    ),
-    ("division", "Table 5"): _table_5,
     ("division", "Table 6"): _table_6,
-    ("division", "Table 7"): Judge(of(*UNITS), ("model", "iterations"), _table_7),
 }
