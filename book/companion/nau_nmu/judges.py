@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from companion.nau_nmu import digits, gates, subset_arithmetic
+from companion.nau_nmu import digits
 
 __all__ = ["JUDGES"]
 
-JUDGES = {**subset_arithmetic.JUDGES, **gates.JUDGES, **digits.JUDGES}
+JUDGES = {**digits.JUDGES}
