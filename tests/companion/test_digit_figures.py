@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from companion.figures import over_lengths
 from companion.nau_nmu import digits, drawn
 from companion.nau_nmu.digit_runs import LENGTHS, MODELS
 from companion.statements import Claim, Comparison
@@ -112,6 +113,20 @@ def test_without_the_penalty_models_that_are_sparse_differ():
     rows = _as_drawn("Figure 15").assign(sparsity_error=1e-6)
     claims = [one for one in digits.figure("Figure 15", rows) if isinstance(one, Claim)]
     assert [one.agrees for one in claims] == [False, False]
+
+
+@pytest.mark.parametrize("item", digits.FIGURES)
+def test_no_drawn_success_rate_leaves_its_range(item):
+    values = drawn.values(item.replace("Figure ", "Fig"))
+    rows = _as_drawn(item).assign(iterations=388_388)
+    figure = over_lengths(digits.as_drawn(item, rows), drawn.drawn(item.replace("Figure ", "Fig"), "length"))
+    success = figure.axes[0]
+    drawn_rates = np.concatenate([line.get_ydata() for line in success.get_lines()])
+    bands = np.concatenate([path.vertices[:, 1] for band in success.collections for path in band.get_paths()])
+    assert np.nanmin(drawn_rates) >= 0 and np.nanmax(drawn_rates) <= 1
+    assert bands.min() >= 0 and bands.max() <= 1
+    published = {one.estimate for (_, _, measure), one in values.items() if measure == "success"}
+    assert published <= set(drawn_rates)
 
 
 def test_the_figures_draw_all_models_of_the_paper():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["over_lengths"]
 
-_STEP = 0.012  # how far lines are moved apart that would cover one another
+_STEP = 0.05  # how far success rates that would cover one another are moved apart, sideways
 
 
 def over_lengths(
@@ -37,7 +37,7 @@ def over_lengths(
     panels: Sequence[str] = ("success", "solved_at"),
 ) -> Figure:
     """A line per model over lengths at equal steps, with its 95 % interval as a band; success rates are moved
-    apart a little.
+    sideways a little.
 
     `summary` comes from companion.measures.summarise; `published` has the same columns as far as values are
     published, no intervals needed, and is drawn dashed with hollow rings. Either may be left out.
@@ -63,7 +63,7 @@ def over_lengths(
             column, low, high, label, logarithmic = PANELS[panel]
             for number, model in enumerate(models):
                 colour, marker = styles[model]
-                lift = 0.0 if logarithmic else (number - (len(models) - 1) / 2) * _STEP
+                aside = 0.0 if logarithmic else (number - (len(models) - 1) / 2) * _STEP
                 for table, ours in ((published, False), (summary, True)):
                     if table is None:
                         continue
@@ -73,14 +73,14 @@ def over_lengths(
                         .set_index(x)
                     )
                     part = part.reindex(lengths)
-                    places = np.arange(len(lengths))
+                    places = np.arange(len(lengths)) + aside
                     if ours:
                         axis.fill_between(
-                            places, part[low] + lift, part[high] + lift, color=colour, alpha=0.08, linewidth=0
+                            places, part[low], part[high], color=colour, alpha=0.08, linewidth=0
                         )
-                        axis.plot(places, part[column] + lift, color=colour, marker=marker, markersize=5)
+                        axis.plot(places, part[column], color=colour, marker=marker, markersize=5)
                     else:
-                        axis.plot(places, part[column] + lift, **_hollow(colour))
+                        axis.plot(places, part[column], **_hollow(colour))
             axis.set_ylabel(label)
             if panel == "success":
                 axis.set_ylim(-0.08, 1.08)
