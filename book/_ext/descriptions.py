@@ -12,7 +12,8 @@ HIDDEN = "\ue000"  # a character that no text uses
 
 
 def fields(model: type[BaseModel]) -> str:
-    """The constructor of a model, each field with the type as it was written, not as pydantic resolves it.
+    """The constructor of a model, each field with the type as it was written, not as pydantic
+    resolves it.
 
     >>> class Step(BaseModel):
     ...     size: "float"
@@ -52,7 +53,9 @@ def show_fields(
 def hide_colons(
     app: Sphinx, what: str, name: str, item: object, options: object, lines: list[str]
 ) -> None:
-    """A property's first line is a sentence, even with a colon in it; napoleon would read the part before it as a type."""
+    """A property's first line is a sentence, even with a colon in it; napoleon would read the part
+    before it as a type.
+    """
     if what in ("attribute", "data", "property") and lines:
         lines[0] = lines[0].replace(":", HIDDEN)
 
@@ -66,7 +69,7 @@ def show_colons(
 def link_short_names(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Element
 ) -> Element | None:
-    """Types in signatures carry no module; link them where only one documented object has the name."""
+    """Types in signatures carry no module; link them where one documented object has the name."""
     if node.get("refdomain") != "py":
         return None
     domain, target = env.get_domain("py"), node["reftarget"]

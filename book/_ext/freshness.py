@@ -1,7 +1,8 @@
-"""Say whether rows are as new as the code they depend on: a role for one experiment, a directive that lists all.
+"""Say whether rows are as new as the code they depend on: a role for one experiment, a directive
+that lists all.
 
-``{freshness}`division/no-redundancy``` is "fresh" or "older than the code it depends on". Both are answered when the book is built, so that no page
-says what was true when it was written.
+``{freshness}`division/no-redundancy``` is "fresh" or "older than the code it depends on". Both are
+answered when the book is built, so that no page says what was true when it was written.
 """
 
 from functools import cache

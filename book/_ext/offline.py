@@ -1,4 +1,6 @@
-"""Make the pages complete in themselves: formulas are set by a file of the book, and nothing comes from elsewhere."""
+"""Make the pages complete in themselves: formulas are set by a file of the book, and nothing comes
+from elsewhere.
+"""
 
 from importlib.metadata import distribution
 from pathlib import Path

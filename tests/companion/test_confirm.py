@@ -1,4 +1,4 @@
-"""Rows that are older than their code are confirmed by a sample that comes out the same, and by nothing less."""
+"""Rows that are older than their code are confirmed by a sample that comes out the same, by nothing less."""
 
 import pytest
 from companion.verification import __main__ as verify
@@ -39,7 +39,9 @@ def recorded(tmp_path):
 
 @pytest.fixture
 def edit(monkeypatch):
-    """Edits the source of a module of the library, on the disk and as this process knows it; what is executed stays the same."""
+    """Edits the source of a module of the library, on the disk and as this process knows it; what is executed
+    stays the same.
+    """
 
     def edit(module, old, new):
         assert old in code.LOADED[module]

@@ -50,7 +50,7 @@ def test_nothing_collides_or_leaves_the_picture(drawn):
     boxes = [patch for patch in figure.axes[0].patches if hasattr(patch, "get_boxstyle")]
     inner = [box.get_window_extent() for box in boxes]
     assert not any(one.overlaps(other) for one, other in itertools.combinations(inner, 2))
-    for text, extent in zip(texts, extents):
+    for text, extent in zip(texts, extents, strict=True):
         assert text.get_text() == "relevance gate" or any(
             box.x0 <= extent.x0 and extent.x1 <= box.x1 for box in inner
         )

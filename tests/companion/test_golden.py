@@ -40,7 +40,8 @@ def test_recorded_errors_are_reproduced() -> None:
     for row in recorded.itertuples():
         unit = "RealNPU" if row.model.startswith("Real NPU") else row.model
         here = golden_error(unit, task(row.task, float(row.range[4:-1])), **OPTIONS[row.model])
-        # To four digits, except without epsilon: there the error is the rounding of logarithms and exponentials, which libraries do differently.
+        # To four digits, except without epsilon: there the error is the rounding of logarithms and
+        # exponentials, which libraries do differently.
         assert here == pytest.approx(
             row.value, rel=0.25 if "ε" in row.model else 0.015 if row.model == "NRU" else 5e-5
         ), row

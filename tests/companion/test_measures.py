@@ -1,5 +1,8 @@
-"""The statistics against closed forms, SciPy's own densities, simulated coverage and the papers' printed intervals."""
+"""The statistics against closed forms, SciPy's own densities, simulated coverage and the papers' printed
+intervals.
+"""
 
+import itertools
 import math
 
 import numpy as np
@@ -40,14 +43,16 @@ def test_success_rate_is_the_score_interval(counts):
 
 
 def _ratio_statistic(logpdf, data, mean, best, bounds):
-    """Twice the log-likelihood lost at `mean`, maximised over the nuisance parameter with SciPy's own density."""
+    """Twice the log-likelihood lost at `mean`, maximised over the nuisance parameter with SciPy's own
+    density.
+    """
 
     def profile(value):
         return max(
             -optimize.minimize_scalar(
                 lambda z: -logpdf(data, value, np.exp(z)).sum(), bounds=part, method="bounded"
             ).fun
-            for part in zip(bounds[:-1], bounds[1:])
+            for part in itertools.pairwise(bounds)
         )
 
     return 2 * (profile(best) - profile(mean))

@@ -4,8 +4,10 @@ import pytest
 from companion.parameters import above, at_least, check, one_of, some_of, some_or_none_of
 
 CELL = {
-    "__annotations__": {"seeds": int, "iterations": "int", "lr": float, "models": list, "stream": str, "quick": bool, "device": str, "results": str},
-    "seeds": 25, "iterations": 50_000, "lr": 0.1, "models": ["NRU"], "stream": "own", "quick": False, "device": "cpu", "results": "",
+    "__annotations__": {"seeds": int, "iterations": "int", "lr": float, "models": list, "stream": str,
+                        "quick": bool, "device": str, "results": str},
+    "seeds": 25, "iterations": 50_000, "lr": 0.1, "models": ["NRU"], "stream": "own", "quick": False,
+    "device": "cpu", "results": "",
 }  # fmt: skip
 RULES = {"models": some_of(["NRU", "NMRU"]), "stream": one_of(["own", "common"]), "lr": above(0)}
 

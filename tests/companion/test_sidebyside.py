@@ -31,7 +31,9 @@ def recorded(tmp_path, monkeypatch):
 
 
 def compared(recorded, tmp_path, monkeypatch, module, old, new, executed):
-    """What a comparison says if ``module`` had ``old`` in place of ``new`` at the commit; whether that is what is executed there, or only what is read."""
+    """What a comparison says if ``module`` had ``old`` in place of ``new`` at the commit; whether that is
+    what is executed there, or only what is read.
+    """
     monkeypatch.setitem(code.LOADED, module, code.LOADED[module].replace(old, new))
     assert freshness(EXPERIMENT, recorded) == OLDER
 

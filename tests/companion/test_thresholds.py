@@ -1,4 +1,6 @@
-"""Simulated thresholds against the values re-simulated with exact indexing in the protocol of the nau-nmu paper."""
+"""Simulated thresholds against the values re-simulated with exact indexing in the protocol of the nau-nmu
+paper.
+"""
 
 import pytest
 from companion.thresholds import nearly_perfect_mse
