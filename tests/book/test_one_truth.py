@@ -9,7 +9,7 @@ from companion import scoreboard
 from companion.scoreboard import EXPERIMENTS
 
 ROOT = Path(__file__).parents[2]
-SHOWN = [(experiment.chapter, item) for experiment in EXPERIMENTS for item in experiment.items]
+SHOWN = [(one.chapter, item) for one in EXPERIMENTS if one.chapter for item in one.items]
 
 
 @cache
