@@ -1,28 +1,38 @@
-"""What *Neural Arithmetic Units* says of sequences of handwritten digits, beside recorded rows: its Figures 4 and 13 to 15.
+"""Sequences of handwritten digits in *Neural Arithmetic Units*: how its Figures 4 and 13 to 15 are judged.
 
-Whether a run is solved is not known when it is trained: the threshold of a length comes from reference runs, the exact product or sum.
+Whether a run is solved is not known when it is trained: the threshold of a length comes from reference runs,
+the exact product or sum.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from nalm.models import Layer
 from nalm.records.row import first_below
 
 from companion.measures import Interval, summarise
-from companion.nau_nmu.digit_runs import ITERATIONS, LENGTHS
+from companion.nau_nmu.digit_runs import ITERATIONS, LENGTHS, MODELS, digit_arms
 from companion.nau_nmu.drawn import beside_drawn, measured
-from companion.statements import Claim, Comparison, Judge
-from companion.tables import text
+from companion.statements import Claim, Comparison, Item
+from companion.tables import Table, text
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["FIGURES", "JUDGES", "REFERENCE", "as_drawn", "by_length", "figure", "references", "thresholds"]
+__all__ = [
+    "FIGURES",
+    "REFERENCE",
+    "as_drawn",
+    "by_length",
+    "figure",
+    "item",
+    "models",
+    "references",
+    "solved_by_length",
+    "thresholds",
+]
 
 REFERENCE = {"product": "exact product", "sum": "exact sum"}
 """Operation -> the model whose reader is all there is to learn."""
@@ -31,7 +41,10 @@ FREEDOM = 8
 """Degrees of freedom of Student's quantile, in the authors' code for any number of reference runs."""
 
 DIGIT_VARIANCE = {"product": 20 / 3, "sum": 33 / 4}
-"""Operation -> the variance of its digits, 1 to 9 or 0 to 9, if all are equally frequent: the error of a reader that always says their mean."""
+"""Operation -> the variance of its digits, 1 to 9 or 0 to 9, if all are equally frequent.
+
+It is the error of a reader that always says their mean.
+"""
 
 FIGURES: dict[str, tuple[str, dict[str, str]]] = {
     "Figure 4": (
@@ -69,7 +82,7 @@ FIGURES: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def references(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
-    """The reference runs that have learned to read: on single digits they are better than always saying the mean.
+    """The reference runs that have learned to read: on single digits they beat always saying the mean.
 
     The authors leave out three of ten, which had failed, by hand.
     """
@@ -80,8 +93,8 @@ def references(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
 def thresholds(rows: pd.DataFrame, operation: str) -> dict[int, float]:
     r"""Length -> the test error below which a run is solved: :math:`\bar m + t_{0.99}\, s / \sqrt n`.
 
-    The upper end of a one-sided 99 % interval for the mean error of the reference runs. Source: nau-nmu paper, section 4.2 and appendix D.1;
-    Student's quantile has the 8 degrees of freedom of the authors' code.
+    The upper end of a one-sided 99 % interval for the mean error of the reference runs. Source: the paper's
+    section 4.2 and appendix D.1; Student's quantile has the 8 degrees of freedom of the authors' code.
 
     Args:
         rows: with the columns ``model``, ``test_1`` and the error of each length.
@@ -100,7 +113,8 @@ def thresholds(rows: pd.DataFrame, operation: str) -> dict[int, float]:
     known = references(rows, operation)
     if len(known) < 2:
         raise ValueError(
-            f"A threshold needs two runs of the {REFERENCE[operation]} that have learned to read; there are {len(known)}."
+            f"A threshold needs two runs of the {REFERENCE[operation]} that have learned to read; "
+            f"there are {len(known)}."
         )
     errors = {length: known[f"test_{length}"] for length in LENGTHS[operation] if f"test_{length}" in known}
     reach = t.ppf(0.99, FREEDOM) / np.sqrt(len(known))
@@ -108,14 +122,13 @@ def thresholds(rows: pd.DataFrame, operation: str) -> dict[int, float]:
 
 
 def by_length(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
-    """A row for each run and length, but those of the reference: the columns ``length`` (text), ``model``, ``seed``, ``success``, ``solved_at`` and
-    ``sparsity_error``.
+    """A row for each run and length, but those of the reference.
+
+    Columns: ``length`` (text), ``model``, ``seed``, ``success``, ``solved_at`` and ``sparsity_error``.
 
     Raises:
         ValueError: as :func:`thresholds`.
     """
-    import pandas as pd
-
     found = []
     for length, threshold in thresholds(rows, operation).items():
         for row in rows[rows["model"] != REFERENCE[operation]].to_dict("records"):
@@ -135,7 +148,8 @@ def by_length(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
 def as_drawn(item: str, rows: pd.DataFrame) -> pd.DataFrame | None:
     """The measures of a figure's models over lengths, under the names that it has for them.
 
-    ``None`` if the rows are of shorter runs than the paper's, or of none of its models, or if there are no two reference runs.
+    ``None`` if the rows are of shorter runs than the paper's, or of none of its models, or if there are no
+    two reference runs.
 
     Args:
         item: name in :data:`FIGURES`.
@@ -238,8 +252,54 @@ _CLAIMS = {"Figure 4": _figure_4, "Figure 13": _figure_13, "Figure 14": _figure_
 
 
 def _of(item: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of its models and of the reference, if they were tested on all lengths."""
     operation, names = FIGURES[item]
+    if any(f"test_{length}" not in rows for length in LENGTHS[operation]):
+        return rows.iloc[:0]
     return rows[rows["model"].isin([*names, REFERENCE[operation]])]
 
 
-JUDGES = {("nau-nmu", item): Judge(partial(_of, item), ("model",), partial(figure, item)) for item in FIGURES}
+def item(name: str, title: str, headline: str, published: str) -> Item:
+    """One of the figures, to be judged."""
+    operation, names = FIGURES[name]
+    return Item(
+        "nau-nmu",
+        name,
+        title,
+        "experiment",
+        partial(figure, name),
+        headline=headline,
+        published=published,
+        seeds=10,
+        iterations=ITERATIONS[operation],
+        runs=10 * (len(names) + 1),
+        experiment=("nau-nmu/sequential-mnist" if operation == "product" else "nau-nmu/sequential-sums",),
+        rows=partial(_of, name),
+        by=("model",),
+    )
+
+
+def models(operation: str) -> Table:
+    """The models of an operation as they are run here, and the figures in which they are."""
+    lines, arms = [], digit_arms(operation, iterations=1, log_interval=1)
+    for name in MODELS[operation]:
+        cell, penalties = arms[name].model.cell, [one.kind for one in arms[name].recipe.penalties]
+        unit = ", ".join([cell.unit, *cell.options.values()]) if isinstance(cell, Layer) else cell or "none"
+        places = [one.split()[1] for one, (of, names) in FIGURES.items() if of == operation and name in names]
+        line = {"model": name, "unit": unit, "first state": arms[name].model.initial_state}
+        line |= {"R_sparse": "Discretisation" in penalties, "R_z": "ActivationPenalty" in penalties}
+        lines.append(line | {"Figure": " and ".join(places) or "reference"})
+    return Table(pd.DataFrame(lines), "Models")
+
+
+def solved_by_length(rows: pd.DataFrame, operation: str, lengths: Sequence[int]) -> pd.DataFrame:
+    """How many runs of each model are solved, ``"2 of 3"``, a column for each length.
+
+    It says "not known" where there are no two reference runs.
+    """
+    names = [name for name in dict.fromkeys(rows["model"]) if name != REFERENCE[operation]]
+    if len(references(rows, operation)) < 2 or not names:
+        return pd.DataFrame({"model": names, "solved": "not known without reference runs"})
+    solved = by_length(rows, operation).groupby(["model", "length"], sort=False)["success"]
+    counts = solved.agg(lambda won: f"{won.sum()} of {len(won)}").unstack()
+    return counts.loc[names, [str(length) for length in lengths]].reset_index()

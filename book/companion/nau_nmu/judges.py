@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from companion.nau_nmu import digits
-
 __all__ = ["JUDGES"]
 
-JUDGES = {**digits.JUDGES}
+JUDGES = {}
