@@ -3,25 +3,21 @@
 import numpy as np
 import pandas as pd
 import pytest
-from companion import published
 from companion.division import chance
-from companion.division import judges as division
-from companion.division.chance import STATEMENTS, Sample, further_runs, shares
+from companion.division.chance import STATEMENTS, Sample, further_runs, replayed, shares
+from companion.recorded import read
+from companion.rows import NOT_RUN
 from companion.scoreboard import load
+from companion.scoreboard.items import ITEMS
 
 from nalm.records import PUBLISHED, Store, recorded_runs
+
+DIVISION = {item.name: item for item in ITEMS if item.paper == "division"}
 
 
 def judged_rows(item):
     """The rows by which the scoreboard judges an item of the paper."""
-    experiments = (
-        published.load("items")
-        .query("paper == 'division' and item == @item")["experiment"]
-        .item()
-        .split("; ")
-    )
-    rows = pd.concat([Store(PUBLISHED, experiment).read() for experiment in experiments], ignore_index=True)
-    return division.JUDGES["division", item].rows(rows)
+    return item.select(pd.concat(map(read, item.experiment), ignore_index=True))
 
 
 def rows_of(statement):
@@ -36,20 +32,15 @@ def rows_of(statement):
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda one: one.what)
 def test_the_scoreboard_judges_the_same(statement):
     """On our seeds, where the answer is no, and on samples of them, where it is sometimes yes."""
-    rows, judged = rows_of(statement), judged_rows(statement.item)
+    item = DIVISION[statement.item]
+    rows, judged = rows_of(statement), judged_rows(item)
     assert rows.groupby(["model", "range"]).size().eq(25).all()
     drawn = np.vstack([np.arange(25), np.random.default_rng(1).integers(25, size=(5, 25))])
     claims = []
     for seeds in drawn:
         places = pd.DataFrame({"seed": seeds, "place": range(25)})
         again = judged.merge(places, on="seed").drop(columns="seed").rename(columns={"place": "seed"})
-        claims.append(
-            next(
-                one.agrees
-                for one in division.JUDGES["division", statement.item].compare(again)
-                if one.what == statement.what
-            )
-        )
+        claims.append(next(one.agrees for one in item.statements(again) if one.what == statement.what))
     assert statement.holds(Sample(rows, drawn)).tolist() == claims
     assert not claims[0]
 
@@ -114,14 +105,16 @@ def test_recorded_runs_are_those_of_the_rows():
 def test_explanations_by_chance_rest_on_rows():
     """The scoreboard calls chance what at least one sample of 25 further seeds in twenty shows, and nothing else."""
     found = shares(Store(PUBLISHED, "division/further-seeds").read(), samples=2000)
-    items = (
-        published.load("items")
-        .query("paper == 'division'")
-        .set_index("item")[["explanation", "explains"]]
-        .fillna("")
-    )
     for line in found.itertuples():
-        explanation, explains = items.loc[line.item]
-        assert (
-            explanation.startswith("Chance:") == (line.what in explains.split("; ")) == (line.share >= 0.05)
-        )
+        explanations = [one for one in DIVISION[line.item].explanations if line.what in one.of]
+        by_chance = [one for one in explanations if one.said(read).startswith("Chance:")]
+        assert bool(by_chance) == (line.share >= chance.LIMIT)
+
+
+def test_replays_of_all_its_runs_decide():
+    """Of our 25 seeds, as of any others; where a model has no replays, nothing is said."""
+    hardest = next(one for one in STATEMENTS if one.item == "Figure 23")
+    rows = rows_of(hardest)
+    assert replayed(hardest, rows.assign(of="division/redundancy")) == "no"
+    assert replayed(hardest, rows[rows["range"] != "U[1,2)"].assign(of="division/redundancy")) == NOT_RUN
+    assert replayed(hardest, rows.assign(of="division/losses")) == NOT_RUN
