@@ -218,6 +218,7 @@ def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lo
         for seed in range(25)
     ]
     _record(book, "division/robust-real-npu", rows)
+    _record(book, "division/further-seeds", rows)  # which the explanation counts
     line = _judge(book, "division", "Figure 2")
     assert (line["verdict"], line["runs"], line["agreeing"]) == (verdict, "1575", agreeing)
     assert ("discretising loses on U[10,20) and nowhere else" in line["differing"]) == (lost == 0)
