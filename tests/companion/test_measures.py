@@ -155,24 +155,6 @@ def test_median_interval_is_between_order_statistics():
     assert measures.solved_at_median([]).n == 0
 
 
-def test_first_solved_is_strict_and_ignores_missing_values():
-    steps = [0, 1000, 2000, 3000]
-    errors = np.array([[1.0, 1e-5, 1e-6, 1.0], [np.nan, np.nan, np.nan, np.nan], [1e-9, 1.0, 1.0, 1.0]])
-    np.testing.assert_array_equal(measures.first_solved(steps, errors, 1e-5), [2000.0, np.nan, 0.0])
-    np.testing.assert_array_equal(measures.first_solved(steps, errors[:2], [2e-5, 1.0]), [1000.0, np.nan])
-    with pytest.raises(ValueError, match="last axis of test_mse"):
-        measures.first_solved([0, 1000], errors, 1e-5)
-
-
-def test_selected_is_the_first_minimum_that_is_a_number():
-    nan, inf = float("nan"), float("inf")
-    assert measures.selected([3.0, 1.0, 1.0]) == 1
-    assert measures.selected([nan, inf]) == 1
-    assert measures.selected([nan, nan]) == -1
-    assert measures.selected([]) == -1
-    np.testing.assert_array_equal(measures.selected([[nan, 2.0, 1.0], [nan, nan, nan]]), [2, -1])
-
-
 def test_spreads():
     assert measures.mean_and_standard_error([1.0, 2.0, 3.0]).spread == pytest.approx(1 / math.sqrt(3))
     assert math.isnan(measures.mean_and_standard_error([4.0]).spread)

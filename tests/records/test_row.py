@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nalm.models import Stack
-from nalm.records.row import row_of
+from nalm.records.row import first_solved, row_of
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Log, Recipe, Run
 
@@ -72,3 +72,12 @@ def test_a_row_holds_the_selected_evaluation_of_its_own_run():
         "weights": '{"0.weight":[[1.0,0.5]]}',
     }
     assert {name: found[name] for name in expected} == expected
+
+
+def test_first_solved_is_strict_and_ignores_missing_values():
+    steps = [0, 1000, 2000, 3000]
+    errors = np.array([[1.0, 1e-5, 1e-6, 1.0], [np.nan, np.nan, np.nan, np.nan], [1e-9, 1.0, 1.0, 1.0]])
+    np.testing.assert_array_equal(first_solved(steps, errors, 1e-5), [2000.0, np.nan, 0.0])
+    np.testing.assert_array_equal(first_solved(steps, errors[:2], [2e-5, 1.0]), [1000.0, np.nan])
+    with pytest.raises(ValueError, match="last axis of test_mse"):
+        first_solved([0, 1000], errors, 1e-5)

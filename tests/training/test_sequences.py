@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from companion.measures import first_solved
 from companion.nau_nmu import digit_runs as digits
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nalm.models import DigitSequence, Layer
 from nalm.models.digit_sequence import DigitSequenceNetwork, activation_penalty
-from nalm.records.row import first_below, record_lows
+from nalm.records.row import first_below, first_solved, record_lows
 from nalm.tasks import DigitSequenceTask
 from nalm.training import ActivationPenalty, Adam, Checkpoint, Discretisation, Ensemble, Recipe, Run
 from nalm.training.sequences import SequenceEnsemble
