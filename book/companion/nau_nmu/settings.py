@@ -26,7 +26,6 @@ __all__ = [
     "penalty_runs",
     "range_runs",
     "subset_runs",
-    "wider_runs",
 ]
 
 THRESHOLDS = {
@@ -244,34 +243,6 @@ def _on_range(run: Run, name: str) -> Run:
     interpolation, extrapolation, threshold = RANGES[name]
     task = run.task.but(interpolation=interpolation, extrapolation=extrapolation)
     return run.but(task=task, threshold=threshold, labels=run.labels | {"range": name})
-
-
-def wider_runs(
-    scales: Sequence[float], seeds: int, iterations: int = 5_000_000, stream: str = "own"
-) -> list[Run]:
-    """One run for each scale and seed, of the NMU on products, whose first layer starts so many times as wide; labelled ``scale`` as well.
-
-    Not in the paper. A seed draws the same weights for all scales, times the scale.
-
-    Args:
-        scales: factors on the initial weights of the NAU.
-        seeds: seeds 0 to ``seeds`` - 1.
-        iterations: updates.
-        stream: ``"own"`` or ``"common"``.
-
-    >>> [run.model.build(100)[0].init_scale for run in wider_runs([1.0, 2.0], seeds=1)]
-    [1.0, 2.0]
-    """
-    usual = subset_runs(["NMU"], ["mul"], seeds, iterations, stream)
-    return [_wider(run, float(scale)) for scale in scales for run in usual]
-
-
-def _wider(run: Run, scale: float) -> Run:
-    first, second = run.model.layers
-    first = (
-        first if scale == 1 else first.but(options={"init_scale": scale})
-    )  # with 1, the run is that of Table 2
-    return run.but(model=Stack(layers=(first, second)), labels=run.labels | {"scale": f"{scale:g}"})
 
 
 def _with_factor(run: Run, factor: float) -> Run:
