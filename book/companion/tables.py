@@ -100,7 +100,7 @@ def text(value: object, digits: int = 3) -> str:
     '0.080 ± 0.021'
     """
     if isinstance(value, Interval):
-        if np.isnan(value.low) or np.isnan(value.high):
+        if np.isnan(value.low) or np.isnan(value.high) or value.low == value.high:  # nothing to be unsure of
             return text(value.estimate, digits)
         return f"{text(value.estimate, digits)} [{text(value.low, digits)}, {text(value.high, digits)}]"
     if isinstance(value, Spread):
