@@ -1,7 +1,8 @@
 """Exact weights of the division units on single-module tasks, and the test error that is left with them.
 
-Mistry et al. (2022), section 6.1.2, call such weights golden. In exact arithmetic their error would be zero (for the Real NPU: with epsilon 0); in
-32-bit arithmetic it is not, and for divisors near zero it is large: Figure 5. The success thresholds of their Figures 11 to 13 are made of it.
+Mistry et al. (2022), section 6.1.2, call such weights golden. In exact arithmetic their error would be zero
+(for the Real NPU: with epsilon 0); in 32-bit arithmetic it is not, and for divisors near zero it is large:
+Figure 5. The success thresholds of their Figures 11 to 13 are made of it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def golden_weights(unit: str, task: SingleModuleTask, seed: int = 0) -> dict[str
     """The discrete parameters with which a unit solves a task exactly, as a state for ``load_state_dict``.
 
     Args:
-        unit: ``"RealNPU"``, ``"NRU"`` or ``"NMRU"``. A Real NPU ignores an input by a closed gate; the weight behind it is 1, as in the authors' code.
+        unit: ``"RealNPU"``, ``"NRU"`` or ``"NMRU"``. A Real NPU ignores an input by a closed gate; the weight
+            behind it is 1, as in the authors' code.
         task: ``"mul"``, ``"div"`` or ``"reciprocal"`` of one or more inputs.
         seed: with more than two inputs, the run whose operands are meant.
 
@@ -50,12 +52,12 @@ def golden_weights(unit: str, task: SingleModuleTask, seed: int = 0) -> dict[str
 
 @torch.no_grad()
 def golden_error(unit: str, task: SingleModuleTask, **options: object) -> float:
-    """The mean squared error of a unit with golden weights on a task's test set: 32-bit arithmetic, summed in 64 bits.
+    """The mean squared error of a unit with golden weights on a test set: in 32 bits, summed in 64.
 
     Args:
         unit: as for :func:`golden_weights`.
         task: likewise.
-        options: of the unit, for instance ``eps=0.0`` of the Real NPU or ``rounding="sequential"`` of the NMRU.
+        options: of the unit, ``eps=0.0`` of the Real NPU or ``rounding="sequential"`` of the NMRU.
 
     >>> from nalm.tasks import Uniform
     >>> unit = Uniform(low=0.0, high=1.0)
