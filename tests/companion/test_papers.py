@@ -8,7 +8,7 @@ from companion.division import settings as division
 from companion.experiment import runs_of
 from companion.nau_nmu import hidden_sizes
 from companion.nau_nmu import settings as nau_nmu
-from companion.npu import settings as npu
+from companion.npu import large_scale
 from companion.thresholds import nearly_perfect_mse
 
 from nalm.tasks import UNIFORM_RANGES, SingleModuleTask, SubsetArithmeticTask
@@ -103,7 +103,7 @@ def test_ablations_differ_from_the_nmu_in_their_constraints_alone():
     whole, *ablated = hidden_sizes.hidden_runs(["NMU", *hidden_sizes.ABLATIONS], [10], seeds=1)
     penalised = [bool(run.recipe.penalties) for run in ablated]
     clamps = [tuple(unit.clamp for unit in run.model.build(100)) for run in ablated]
-    assert list(zip(penalised, clamps)) == [
+    assert list(zip(penalised, clamps, strict=True)) == [
         (False, ("step",) * 2),
         (True, ("forward",) * 2),
         (False, ("forward",) * 2),
@@ -115,11 +115,11 @@ def test_ablations_differ_from_the_nmu_in_their_constraints_alone():
     assert whole.structure() == ablated[0].structure()  # trained together
 
 
-@pytest.mark.parametrize("model", npu.LARGE_SCALE)
+@pytest.mark.parametrize("model", large_scale.LARGE_SCALE)
 @pytest.mark.parametrize("arm", ["code", "text"])
 def test_large_scale_networks_start_as_their_arm_says(model, arm):
     torch.manual_seed(0)
-    network = npu.large_scale_arm(model, "add", arm=arm).model.build(100)
+    network = large_scale.large_scale_arm(model, "add", arm=arm).model.build(100)
     parameters = dict(network.named_parameters())
     gates, weights = parameters.pop("1.gate", None), [p for name, p in parameters.items() if p.dim() == 2]
     if gates is not None:
@@ -139,10 +139,11 @@ def test_large_scale_networks_start_as_their_arm_says(model, arm):
 
 
 def test_the_text_of_the_large_scale_task_has_the_l1_norm_unless_told_otherwise():
-    arms = {arm: npu.large_scale_arm("NPU", "root", arm=arm).recipe for arm in ("code", "text")}
+    arms = {arm: large_scale.large_scale_arm("NPU", "root", arm=arm).recipe for arm in ("code", "text")}
     assert [recipe.penalties[0].kind for recipe in arms.values()] == ["Norms", "L1"]
-    assert arms["text"] == npu.large_scale_arm("NPU", "root", "L1").recipe
-    assert npu.large_scale_arm("NPU", "root", "norms", arm="text").recipe == arms["code"]
+    assert arms["text"] == large_scale.large_scale_arm("NPU", "root", "L1").recipe
+    assert large_scale.large_scale_arm("NPU", "root", "norms", arm="text").recipe == arms["code"]
     assert (
-        npu.large_scale_arm("NPU", "root", gate=0.2, arm="text").model.layers[1].options["gate_init"] == 0.2
+        large_scale.large_scale_arm("NPU", "root", gate=0.2, arm="text").model.layers[1].options["gate_init"]
+        == 0.2
     )

@@ -8,8 +8,8 @@ import torch
 from companion.division import settings as division
 from companion.experiment import runs_of
 from companion.nau_nmu import settings as nau_nmu
+from companion.npu import large_scale, simple_arithmetic
 from companion.npu import settings as npu
-from companion.npu import simple_arithmetic
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -153,7 +153,7 @@ def runs_of_the_papers():
     simple = {name: simple_arithmetic.simple_arm(name) for name in simple_arithmetic.SIMPLE}
     yield from runs_of(simple, [simple_arithmetic.simple_task()], seeds=1)
     yield from runs_of(
-        {name: npu.large_scale_arm(name, "root") for name in npu.LARGE_SCALE},
+        {name: large_scale.large_scale_arm(name, "root") for name in large_scale.LARGE_SCALE},
         [LargeScaleTask(operation="root")],
         seeds=1,
     )

@@ -1,4 +1,6 @@
-"""Formulas read off trained weights: the right-hand side of a neural differential equation of power units, as SymPy expressions."""
+"""Formulas read off trained weights: the right-hand side of a neural differential equation of power units, as
+SymPy expressions.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,18 @@ def learned_equations(
 
     .. math::
 
-        \dot x_k = \sum_j A_{kj} \prod_i b_i^{W_{ji}} \cos\Bigl(\sum_i V_{ji} \log b_i\Bigr), \qquad b_i = \hat g_i x_i + 1 - \hat g_i
+        \dot x_k = \sum_j A_{kj} \prod_i b_i^{W_{ji}} \cos\Bigl(\sum_i V_{ji} \log b_i\Bigr),
+        \qquad b_i = \hat g_i x_i + 1 - \hat g_i
 
-    NPU paper, Eqs. 10 and 19: W and V are the real and imaginary weights of the unit, A those of the NAU, :math:`\hat g` its gate, clipped to
-    [0, 1].
+    NPU paper, Eqs. 10 and 19: W and V are the real and imaginary weights of the unit, A those of the
+    NAU, :math:`\hat g` its gate, clipped to [0, 1].
 
     Args:
-        weights: a row's weights, by name: ``field.0.weight``, ``field.0.weight_im`` (not of a RealNPU), ``field.0.gate``, ``field.1.weight``.
+        weights: a row's weights, by name: ``field.0.weight``, ``field.0.weight_im`` (not of a RealNPU),
+            ``field.0.gate``, ``field.1.weight``.
         names: of the entries of the state.
-        digits: round every number to so many decimals first; what rounds to zero vanishes. ``None``: not at all.
+        digits: round every number to so many decimals first; what rounds to zero vanishes. ``None``: not at
+            all.
 
     Returns:
         One expression for each entry of the state. Powers with equal exponents have been added up.
@@ -45,7 +50,8 @@ def learned_equations(
     """
     if missing := {"field.0.weight", "field.0.gate", "field.1.weight"} - set(weights):
         raise ValueError(
-            f"Formulas are read off a power unit followed by an NAU, but these weights lack {', '.join(sorted(missing))}."
+            "Formulas are read off a power unit followed by an NAU, but these weights lack "
+            f"{', '.join(sorted(missing))}."
         )
     exponents, outputs = np.asarray(weights["field.0.weight"]), np.asarray(weights["field.1.weight"])
     if len(names) != exponents.shape[1]:
@@ -84,7 +90,8 @@ def learned_equations(
 def latex(weights: Mapping[str, Any], names: Sequence[str], digits: int) -> str:
     """The equations as LaTeX, one below the other; arguments as in :func:`learned_equations`.
 
-    >>> print(latex({"field.0.weight": [[0.5]], "field.0.gate": [1.0], "field.1.weight": [[-2.0]]}, ["x"], digits=1))
+    >>> weights = {"field.0.weight": [[0.5]], "field.0.gate": [1.0], "field.1.weight": [[-2.0]]}
+    >>> print(latex(weights, ["x"], digits=1))
     \\begin{aligned}\\dot x &= - 2.0 x^{0.5}\\end{aligned}
     """
     lines = [
