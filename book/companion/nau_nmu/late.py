@@ -1,7 +1,9 @@
-"""Late runs: how many would make a published mean of *solved at*, and how reading a log out of order makes them.
+"""Late runs: how many would make a published mean of *solved at*, and how reading a log out of order makes
+them.
 
-The authors' analysis takes the first row of a run's log whose test error is below the threshold, after it has joined all rows with their thresholds by
-R's ``merge``. Where the key of that join is not in order already, ``merge`` sorts by Shell's method, which leaves rows of the same key in another order.
+The authors' analysis takes the first row of a run's log whose test error is below the threshold. Before that
+it joins all rows with their thresholds by R's ``merge``. Where the key of that join is not in order already,
+``merge`` sorts by Shell's method, which leaves rows of the same key in another order.
 """
 
 from __future__ import annotations
@@ -11,28 +13,46 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
+from nalm.records import run_all
+from nalm.training import Run
 
 from companion import measures, published
+from companion.experiment import Experiment
 from companion.measures import Interval
+from companion.nau_nmu import settings as nau_nmu
+from companion.nau_nmu.drawn import values
+from companion.nau_nmu.gates import published_line
+from companion.nau_nmu.subset_arithmetic import TABLE_2
+from companion.parameters import one_of
+from companion.rows import Rows
+from companion.tables import text
 
 __all__ = [
+    "EXPERIMENT",
     "LAYOUTS",
     "LateRuns",
     "Layout",
+    "by_seed",
+    "elsewhere",
     "fewest_late_runs",
     "first_read",
+    "followed",
     "late_runs",
     "read_in_merged_order",
     "shell_sorted",
     "table_6",
+    "thousands",
 ]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """In which order a file of the authors holds the logs of runs: by model, by what thresholds are joined on, by the seed's name (0, 1, 10, 11, ...).
+    """In which order a file of the authors holds the logs of runs.
+
+    They lie by model, by what thresholds are joined on, by the seed's name (0, 1, 10, 11, ...).
 
     Args:
         models: in the order of their names there.
@@ -75,7 +95,9 @@ LAYOUTS = {
 
 
 def table_6() -> Layout:
-    """How the logs of Table 6, and so of Table 2, lie in the authors' file: all have 5,001 rows but 27 of NALUs.
+    """How the logs of Table 6, and so of Table 2, lie in the authors' file.
+
+    All have 5,001 rows but 27 of NALUs.
 
     >>> table_6().rows().sum()
     np.int64(29876191)
@@ -90,12 +112,13 @@ def table_6() -> Layout:
 
 @dataclass(frozen=True)
 class LateRuns:
-    """So many runs of a line that are first solved at iteration ``at``, and the fit to all of its runs that prints them.
+    """Late runs of a line, all first solved at one iteration, and the fit to all runs of the line.
 
     Args:
         count: of runs.
         at: first solved iteration of each.
-        printed: the likeliest mean of a gamma distribution with the variance of the sample, see :func:`companion.measures.solved_at`.
+        printed: the likeliest mean of a gamma distribution with the variance of the sample, see
+            :func:`companion.measures.solved_at`.
     """
 
     count: int
@@ -104,10 +127,11 @@ class LateRuns:
 
 
 def late_runs(soon: Sequence[float], runs: int, average: float, printed: float) -> LateRuns | None:
-    """The number of late runs with which the mean of all runs is ``average`` and their fit comes nearest to ``printed``.
+    """The number of late runs with which the mean of all runs is ``average`` and their fit comes nearest to
+    ``printed``.
 
-    All other runs are taken to be solved when those in ``soon`` are. The mean then tells when the late ones are: k of them at
-    (runs · average − (runs − k) · mean of ``soon``) / k.
+    All other runs are taken to be solved when those in ``soon`` are. The mean then tells when the late ones
+    are: k of them at (runs · average − (runs − k) · mean of ``soon``) / k.
 
     Args:
         soon: first solved iterations of runs of which none is late.
@@ -134,7 +158,9 @@ def late_runs(soon: Sequence[float], runs: int, average: float, printed: float) 
 
 
 def fewest_late_runs(soon: Sequence[float], runs: int, printed: float, iterations: int) -> LateRuns | None:
-    """The smallest number of late runs, solved at one iteration up to ``iterations``, with which the fit to all runs is ``printed``.
+    """The smallest number of late runs with which the fit to all runs is ``printed``.
+
+    The late runs are solved at one iteration up to ``iterations``.
 
     Args:
         soon, runs, printed: as of :func:`late_runs`.
@@ -165,9 +191,12 @@ def fewest_late_runs(soon: Sequence[float], runs: int, printed: float, iteration
 
 
 def shell_sorted(keys: Sequence[int]) -> np.ndarray:
-    """The order in which Shell's sort leaves values, with the gaps 1, 4, 13, 40, ... as in R's ``merge``: positions before the sort, one per value.
+    """The order in which Shell's sort leaves values, with the gaps 1, 4, 13, 40, ... as in R's ``merge``.
 
-    A pass sorts the values that are a gap apart by insertion, which keeps the order of equal ones; passes together do not.
+    The positions before the sort are returned, one per value.
+
+    A pass sorts the values that are a gap apart by insertion, which keeps the order of equal ones; passes
+    together do not.
 
     Args:
         keys: small whole numbers from 0 to 254.
@@ -192,7 +221,8 @@ def shell_sorted(keys: Sequence[int]) -> np.ndarray:
 def _sort_columns(values: np.ndarray, places: np.ndarray) -> None:
     """Sort each column of ``values`` in place, and move ``places`` with it; equal values stay in order.
 
-    Values come in long runs, so most columns of a wide table are as the one before, and most rows of a tall one are where they belong.
+    Values come in long runs, so most columns of a wide table are as the one before, and most rows of a tall
+    one are where they belong.
     """
     height, width = values.shape
     if width > height:
@@ -215,13 +245,13 @@ def _sort_columns(values: np.ndarray, places: np.ndarray) -> None:
 def read_in_merged_order(
     solved_at: Mapping[tuple[str, str], Sequence[float]], layout: Layout
 ) -> dict[tuple[str, str], np.ndarray]:
-    """What is found for *solved at* if the first row below the threshold is taken after rows were sorted as by R's ``merge``.
+    """What is found for *solved at* if the first row below the threshold is taken after R's ``merge``.
 
     A run is taken to stay below the threshold from its first solved iteration on.
 
     Args:
-        solved_at: model and key -> first solved iterations of all runs, NaN for those that are not solved. Lines of the layout that are left out
-            have rows all the same.
+        solved_at: model and key -> first solved iterations of all runs, NaN for those that are not solved.
+            Lines of the layout that are left out have rows all the same.
         layout: of the file.
 
     Raises:
@@ -234,7 +264,8 @@ def read_in_merged_order(
     for line, times in solved_at.items():
         if line[0] not in layout.models or line[1] not in layout.keys or len(times) != layout.runs:
             raise ValueError(
-                f"{len(times)} runs of {line} are given; the file has {layout.runs} of each of {layout.models} and {layout.keys}."
+                f"{len(times)} runs of {line} are given; the file has {layout.runs} of each of "
+                f"{layout.models} and {layout.keys}."
             )
     log, row = _merged(layout)
     seeds = np.array(layout.seeds())
@@ -251,11 +282,14 @@ def read_in_merged_order(
 
 
 def first_read(layout: Layout) -> dict[tuple[str, str], np.ndarray]:
-    """For each line, the iteration of the row of each seed's log that comes first after that sort: 0 where it is the log's own first row.
+    """For each line, the iteration of the row of each seed's log that comes first after that sort.
+
+    It is 0 where that is the log's own first row.
 
     A run that is solved before it is read as solved just there.
 
-    >>> first_read(Layout(("NAU", "NMU", "NALU"), ("add", "mul", "div"), runs=3, logs=101))["NMU", "add"].tolist()
+    >>> layout = Layout(("NAU", "NMU", "NALU"), ("add", "mul", "div"), runs=3, logs=101)
+    >>> first_read(layout)["NMU", "add"].tolist()
     [0.0, 21000.0, 0.0]
     """
     log, row = _merged(layout)
@@ -290,3 +324,77 @@ def _others(soon: Sequence[float], runs: int) -> np.ndarray:
 def _with(soon: Sequence[float], runs: int, count: int, at: float) -> LateRuns:
     values = np.append(_others(soon, runs - count), np.full(count, at))
     return LateRuns(count, float(at), measures.solved_at(values, variance="sample"))
+
+
+_MEANS = ("U[-2,2)", "U[0,1)", "U[0.1,0.2)")
+"""The ranges of Figure 3 on which means of the NMU are looked at."""
+
+
+def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
+    """Those of other chapters, and ten times as many seeds of the NAU until nearly all are solved."""
+    length = (p.iterations, p.stream)
+    return {
+        "nau-nmu/arithmetic": [
+            run
+            for operation, models in TABLE_2.items()
+            for run in nau_nmu.subset_runs(models, [operation], p.seeds, *length)
+        ],
+        "nau-nmu/late": _screen(p, min(p.iterations, 50_000)),
+        "nau-nmu/gates": nau_nmu.gate_runs(["Gated NAU/NMU"], ["add"], p.seeds, *length),
+        "nau-nmu/ranges": nau_nmu.range_runs(["NMU"], _MEANS, max(1, p.seeds // 2), *length),
+    }
+
+
+def _screen(p: SimpleNamespace, iterations: int) -> list[Run]:
+    return nau_nmu.subset_runs(["NAU"], ["add", "sub"], 10 * p.seeds, iterations, p.stream)
+
+
+def followed(screened: Rows, p: SimpleNamespace) -> Rows:
+    """The seeds of the NAU that are not solved soon, trained to the end."""
+    lost = set(zip(screened.failed.frame["operation"], screened.failed.frame["seed"], strict=True))
+    rest = [run for run in _screen(p, p.iterations) if (run.labels["operation"], run.seed) in lost]
+    if not rest:
+        return Rows(screened.frame.iloc[:0])
+    how = {"scheduler": p.scheduler, "train": p.train}
+    return Rows(run_all(rest, "nau-nmu/late", p.results, p.device, **how), p.results)
+
+
+def by_seed(rows: Rows, runs: int) -> np.ndarray:
+    """First solved iterations of seeds 0 to ``runs`` - 1, NaN where a run is not solved."""
+    return rows.solved.frame.set_index("seed")["solved_at"].reindex(range(runs)).to_numpy(float)
+
+
+def elsewhere(rows: Rows) -> dict[tuple[str, str, str], tuple[Rows, int, Interval]]:
+    """Lines of which the fit is published and the mean is not: item, model and key -> our rows, how many runs
+    of the authors are solved, and their fit.
+    """
+    line = published_line("add", "Gated NAU/NMU")
+    solved = round(100 * line["success_rate"].estimate)
+    gated = rows.of(experiment="nau-nmu/gates")
+    found = {("Table 5", "Gated NAU/NMU", "add"): (gated, solved, line["solved_at_step_mean"])}
+    drawn = values("Fig3-bottom")
+    for name in _MEANS:
+        rate, mean = (drawn[name, "NMU", measure] for measure in ("success", "solved_at_mean"))
+        part = rows.of(experiment="nau-nmu/ranges", range=name)
+        found["Figure 3", "NMU", name] = (part, round(rate.estimate * rate.n), mean)
+    return found
+
+
+def thousands(*times: Interval | float) -> list[str]:
+    """Iterations in thousands.
+
+    >>> thousands(1500.0, Interval(2000.0, 1000.0, 4000.0, 10))
+    ['1.5', '2 [1, 4]']
+    """
+    scaled = [
+        Interval(one.estimate / 1000, one.low / 1000, one.high / 1000, one.n)
+        if isinstance(one, Interval)
+        else float(one) / 1000
+        for one in times
+    ]
+    return [text(one) for one in scaled]
+
+
+EXPERIMENT = Experiment(
+    chapter="book/nau-nmu/late.ipynb", rules={"stream": one_of(["common", "own"])}, runs=_runs
+)
