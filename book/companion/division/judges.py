@@ -1,4 +1,4 @@
-"""Verdicts on *Exploring the Learning Mechanisms of Neural Division Modules*: none but those of experiments."""
+"""Verdicts on *Exploring the Learning Mechanisms of Neural Division Modules* outside of experiments: none."""
 
 __all__ = ["JUDGES"]
 
