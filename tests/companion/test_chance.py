@@ -51,7 +51,7 @@ def test_statements_are_those_that_differ():
 
 
 def test_shares():
-    """A unit that solves half of its runs on one range and all on the others: the range is the hardest in all samples but one in 2^size."""
+    """Of a unit that fails on one range only, on every second run, this is the hardest but in one of 2^size samples."""
     rows = pd.DataFrame(
         [
             {
@@ -103,7 +103,7 @@ def test_recorded_runs_are_those_of_the_rows():
 
 
 def test_explanations_by_chance_rest_on_rows():
-    """The scoreboard calls chance what at least one sample of 25 further seeds in twenty shows, and nothing else."""
+    """Chance is what at least one sample of 25 further seeds in twenty shows, and nothing else."""
     found = shares(Store(PUBLISHED, "division/further-seeds").read(), samples=2000)
     for line in found.itertuples():
         explanations = [one for one in DIVISION[line.item].explanations if line.what in one.of]

@@ -1,19 +1,36 @@
-"""Replays beside the authors' own runs, seed by seed: those of the nau-nmu paper's Table 6, whose file of single runs is public."""
+"""Replays beside the authors' own runs, seed by seed.
+
+Those are the runs of the nau-nmu paper's Table 6, whose file of single runs is public.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
+from nalm.records import run_all
 from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
 from nalm.training import Run
 
 from companion import published
 from companion.nau_nmu import settings as nau_nmu
+from companion.recorded import read
 from companion.replay import replayed
+from companion.rows import Rows
 
-__all__ = ["EXPERIMENT", "beside_published", "recorded", "short_logs", "sums"]
+__all__ = [
+    "EXPERIMENT",
+    "agreement",
+    "beside_published",
+    "recorded",
+    "short_logs",
+    "sums",
+    "trained",
+    "with_first",
+]
 
 EXPERIMENT = "nau-nmu/replay"
 EVERY = 1000
@@ -23,10 +40,13 @@ UNTIL_SOLVED = {"sub": 8_000, "add": 25_000}
 
 
 def short_logs(points: int) -> list[Run]:
-    """Replays of the authors' runs whose logs end early, after at most so many rows, as far as they go; labelled as the published table names them.
+    """Replays of the authors' runs whose logs end early, after at most so many rows, as far as they go.
 
-    >>> [(run.labels["model"], run.labels["operation"], run.seed, run.recipe.iterations) for run in short_logs(5)]
-    [('NALU', 'mul', 41, 4000)]
+    They are labelled as the published table names them.
+
+    >>> [run] = short_logs(5)
+    >>> run.labels["model"], run.labels["operation"], run.seed, run.recipe.iterations
+    ('NALU', 'mul', 41, 4000)
     """
     logs = published.load("nau_nmu_runs").query("logged_points <= @points")
     return [
@@ -35,7 +55,9 @@ def short_logs(points: int) -> list[Run]:
 
 
 def sums(operation: str, seeds: int) -> list[Run]:
-    """Replays of the authors' NAUs on sums or differences, until they are solved: when that is does not depend on what follows.
+    """Replays of the authors' NAUs on sums or differences, until they are solved.
+
+    When that is does not depend on what follows.
 
     Args:
         operation: in :data:`UNTIL_SOLVED`.
@@ -52,11 +74,13 @@ def _run(model: str, operation: str, seed: int, iterations: int) -> Run:
 
 
 def beside_published(rows: pd.DataFrame) -> pd.DataFrame:
-    """One line per replayed run of Tables 1, 2 and 6, with what the authors' file says of this seed; its columns are empty where that has no such run.
+    """One line per replayed run of Tables 1, 2 and 6, with what the authors' file says of this seed.
+
+    Their columns are empty where it has no such run.
 
     Args:
-        rows: of :data:`EXPERIMENT`. Table 1, the function with ten parameters, counts as a product; of it no single runs are published. Runs on other
-            ranges are left out, as they are of Figure 3.
+        rows: of :data:`EXPERIMENT`. Table 1, the function with ten parameters, counts as a product; of it no
+            single runs are published. Runs on other ranges are left out, as they are of Figure 3.
     """
     rows = rows.reindex(
         columns=list(dict.fromkeys([*rows.columns, "operation", "range"]))
@@ -90,3 +114,33 @@ def recorded(folder: Path = PUBLISHED) -> pd.DataFrame:
     return beside_published(Store(folder, EXPERIMENT).read()).drop_duplicates(
         ["table", "model", "operation", "seed", "stream"], keep="last", ignore_index=True
     )
+
+
+def trained(runs: Sequence[Run], p: SimpleNamespace, longest: int | None = None) -> Rows:
+    """The rows of replays, for at most ``longest`` updates, with the parameters of a chapter."""
+    if longest:
+        lengths = [min(run.recipe.iterations, longest) for run in runs]
+        runs = [
+            run.but(recipe=run.recipe.but(iterations=length))
+            for run, length in zip(runs, lengths, strict=True)
+        ]
+    return Rows(run_all(runs, EXPERIMENT, p.results, p.device, scheduler=p.scheduler), p.results)
+
+
+def with_first(rows: pd.DataFrame) -> pd.DataFrame:
+    """Replays with the outcome of the runs that they replay, from the first weights: ``first``."""
+    known = pd.concat([read(name).set_index("key")["success"] for name in rows["of"].unique()])
+    known = known[~known.index.duplicated()].astype(bool)
+    return rows.assign(success=rows["success"].astype(bool), first=rows["replays"].map(known))
+
+
+def agreement(pairs: pd.DataFrame) -> dict[str, float]:
+    """How many runs are solved in the same row of the log, or nearly, where both times are known."""
+    known = pairs.dropna(subset=["published_solved_at", "solved_at"])
+    apart = (known["solved_at"] - known["published_solved_at"]).abs()
+    return {
+        "runs": len(known),
+        "same row": int((apart == 0).sum()),
+        "at most one row apart": int((apart <= EVERY).sum()),
+        "rank correlation": known["solved_at"].corr(known["published_solved_at"], method="spearman"),
+    }
