@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import multiprocessing
 import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 from filelock import FileLock
+from nalm.records.definitions import Definitions, Place
 from nalm.records.folders import PUBLISHED, results_folder
 from nalm.records.provenance import processor, surroundings
 from nalm.records.workers import cores
@@ -99,12 +100,18 @@ def _digits(value: float) -> float:
     return float(f"{value:.9g}")
 
 
+@cache
 def _code() -> str:
-    """Changes with the code of the search."""
-    folder = Path(__file__).parent
-    return hashlib.sha256(
-        b"".join((folder / name).read_bytes() for name in ("search.py", "system.py"))
-    ).hexdigest()[:12]
+    """Changes with what the code of the search does; layout, docstrings and names of modules do not count."""
+    sources = {
+        f"companion.discovery.{name}": (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+        for name in ("search", "system")
+    }
+    entered = [
+        Place("companion.discovery.search", "discover"),
+        Place("companion.discovery.system", "PowerSystem"),
+    ]
+    return Definitions(sources).hash(entered, words=("of", "size", "solve", "weights"))
 
 
 def _read(file: Path) -> dict[str, Any]:
