@@ -1,1 +1,3 @@
-"""The workshop of the book: experiments of the three papers, what they state, their figures and tables, the scoreboard."""
+"""The workshop of the book: experiments of the three papers, what they state, their figures and tables,
+the scoreboard.
+"""

@@ -51,7 +51,9 @@ def test_statements_are_those_that_differ():
 
 
 def test_shares():
-    """Of a unit that fails on one range only, on every second run, this is the hardest but in one of 2^size samples."""
+    """Of a unit that fails on one range only, on every second run, this is the hardest but in one of 2^size
+    samples.
+    """
     rows = pd.DataFrame(
         [
             {

@@ -39,8 +39,8 @@ def recorded(tmp_path):
 
 @pytest.fixture
 def edit(monkeypatch):
-    """Edits the source of a module of the library, on the disk and as this process knows it; what is executed
-    stays the same.
+    """Edits the source of a module of the library, on the disk and as this process knows it; what is
+    executed stays the same.
     """
 
     def edit(module, old, new):

@@ -1,4 +1,6 @@
-"""Verdicts on sequences of digits: thresholds from reference runs, and the published numbers beside themselves."""
+"""Verdicts on sequences of digits: thresholds from reference runs, and the published numbers beside
+themselves.
+"""
 
 import json
 
@@ -23,7 +25,9 @@ def _reference(operation):
 
 
 def _as_drawn(item, change=None):
-    """Ten runs of each model with the drawn counts of solved runs and means of solved at; counts of all lengths may be exchanged."""
+    """Ten runs of each model with the drawn counts of solved runs and means of solved at; counts of all
+    lengths may be exchanged.
+    """
     operation, names = digits.FIGURES[item]
     values, rows = drawn.values(item.replace("Figure ", "Fig")), _reference(operation)
     for ours, theirs in names.items():
@@ -66,7 +70,8 @@ def test_what_is_drawn_agrees_with_itself(item):
     rates = [one for one in found if isinstance(one, Comparison) and "success rate" in one.what]
     assert len(rates) == len(names) * len(LENGTHS[operation])
     assert found[0].what == f"{next(iter(names.values()))} at length {LENGTHS[operation][-1]}, success rate"
-    # one run has one sparsity error here, whatever the length; drawn ones belong to the runs that a length selects
+    # one run has one sparsity error here, whatever the length; drawn ones belong to the runs that a length
+    # selects
     assert not [one.what for one in found if not one.agrees and "sparsity error" not in one.what]
 
 

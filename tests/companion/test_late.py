@@ -21,7 +21,9 @@ SOON = np.random.default_rng(0).integers(15, 22, 200) * 1000.0
 
 
 def _line(runs, count, at):
-    """Mean and fit of runs of which some are late, the others being others than those that are known to be soon."""
+    """Mean and fit of runs of which some are late, the others being others than those that are known to be
+    soon.
+    """
     values = np.append(np.random.default_rng(1).integers(15, 22, runs - count) * 1000.0, np.full(count, at))
     return values.mean(), measures.solved_at(values, variance="sample").estimate
 
@@ -62,12 +64,14 @@ def test_bad_input_is_one_sentence(soon, runs):
         fewest_late_runs(soon, runs, 6000.0, 10_000)
 
 
-# Rows of merge(rows, thresholds) in R 4.2.2: rows <- expand.grid(log = 1:9, seed = 1:2, key = c("add", "mul", "sub"), model = 1:3), numbered from 0.
+# Rows of merge(rows, thresholds) in R 4.2.2: rows <- expand.grid(log = 1:9, seed = 1:2, key = c("add",
+# "mul", "sub"), model = 1:3), numbered from 0.
 MERGED_BY_R = """
-0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 58 59 60 61 62 63 64 65 66 67 68 69 70 71 112 113 114 115 116 117 118 119 120 121 122 123 124 125 54 55 56 57
-111 108 109 110 87 131 88 89 86 19 132 133 130 23 20 21 22 27 24 25 26 18 32 33 34 35 76 77 78 79 80 81 82 83 84 85 126 127 128 129 143 135 136 137 134
-139 140 141 138 31 28 29 142 75 72 73 30 74 51 52 53 50 104 105 106 107 36 37 38 39 40 41 42 43 44 45 46 47 48 49 90 91 92 93 94 95 96 97 98 99 100 101
-102 103 144 145 146 147 148 149 150 151 152 153 154 155 156 157 158 159 160 161
+0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 58 59 60 61 62 63 64 65 66 67 68 69 70 71 112 113 114 115 116
+117 118 119 120 121 122 123 124 125 54 55 56 57 111 108 109 110 87 131 88 89 86 19 132 133 130 23 20 21 22
+27 24 25 26 18 32 33 34 35 76 77 78 79 80 81 82 83 84 85 126 127 128 129 143 135 136 137 134 139 140 141 138
+31 28 29 142 75 72 73 30 74 51 52 53 50 104 105 106 107 36 37 38 39 40 41 42 43 44 45 46 47 48 49 90 91 92
+93 94 95 96 97 98 99 100 101 102 103 144 145 146 147 148 149 150 151 152 153 154 155 156 157 158 159 160 161
 """
 
 

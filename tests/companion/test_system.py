@@ -1,5 +1,5 @@
-"""A sum of power products: its solution, the derivatives of it, and its relation to the network that it comes
-from.
+"""A sum of power products: its solution, the derivatives of it, and its relation to the network that it
+comes from.
 """
 
 import numpy as np

@@ -1,1 +1,3 @@
-"""Experiments of *Exploring the Learning Mechanisms of Neural Division Modules* (Mistry, Farrahi & Hare, 2022)."""
+"""Experiments of *Exploring the Learning Mechanisms of Neural Division Modules* (Mistry, Farrahi & Hare,
+2022).
+"""

@@ -1,7 +1,8 @@
 """How often other seeds would show what *Neural Division Modules* says and our seeds do not.
 
 A statement about 25 seeds may hold for these and not for the next. Each is written here as a function of
-samples of seeds, so that it can be asked of ten thousand of them; it is the one that the scoreboard judges.
+samples of seeds, so that it can be asked of ten thousand of them; it is the one that the scoreboard
+judges.
 """
 
 from __future__ import annotations
@@ -221,7 +222,8 @@ def further_runs(seeds: int, first: int = 25, statements: Sequence[Statement] = 
 def shares(
     rows: pd.DataFrame, size: int = 25, samples: int = 10_000, statements: Sequence[Statement] = STATEMENTS
 ) -> pd.DataFrame:
-    """Whether each statement ``holds`` for all seeds of the rows together, and for what ``share`` of samples.
+    """Whether each statement ``holds`` for all seeds of the rows together, and for what ``share`` of
+    samples.
 
     Samples of ``size`` seeds are drawn with replacement, the same for all configurations, as the runs of a
     seed have the same batches.

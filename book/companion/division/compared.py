@@ -1,7 +1,9 @@
-"""What the experiments of the division paper share: names of models and ranges, and how its statements are decided.
+"""What the experiments of the division paper share: names of models and ranges, and how its statements are
+decided.
 
-The figures print no numbers. Compared are the rates that the text states and, one by one, the statements that it draws from a figure. Where it counts
-the ranges on which one model beats another, ours is the count with the 95 % interval of what another 25 seeds would give.
+The figures print no numbers. Compared are the rates that the text states and, one by one, the statements
+that it draws from a figure. Where it counts the ranges on which one model beats another, ours is the count
+with the 95 % interval of what another 25 seeds would give.
 """
 
 from __future__ import annotations
@@ -68,7 +70,8 @@ def ranges_where(
 ) -> Comparison:
     """On how many ranges ``relation(successes of one, successes of other)`` holds.
 
-    The interval: what another such experiment would count, each success rate drawn from its posterior under Jeffreys' prior.
+    The interval: what another such experiment would count, each success rate drawn from its posterior
+    under Jeffreys' prior.
     """
     ranges = [name for name in UNIFORM_RANGES if name in set(rows["range"])]
     parts = [[part(rows, model, [name])["success"].astype(bool) for name in ranges] for model in (one, other)]

@@ -1,8 +1,8 @@
 """Exact weights of the division units on single-module tasks, and the test error that is left with them.
 
-Mistry et al. (2022), section 6.1.2, call such weights golden. In exact arithmetic their error would be zero
-(for the Real NPU: with epsilon 0); in 32-bit arithmetic it is not, and for divisors near zero it is large:
-Figure 5. The success thresholds of their Figures 11 to 13 are made of it.
+Mistry et al. (2022), section 6.1.2, call such weights golden. In exact arithmetic their error would be
+zero (for the Real NPU: with epsilon 0); in 32-bit arithmetic it is not, and for divisors near zero it is
+large: Figure 5. The success thresholds of their Figures 11 to 13 are made of it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _UNITS = {
 def golden_weights(unit: str, task: SingleModuleTask, seed: int = 0) -> dict[str, Tensor]:
     """The discrete parameters with which a unit solves a task exactly, as a state for ``load_state_dict``.
 
-    Args:
-        unit: ``"RealNPU"``, ``"NRU"`` or ``"NMRU"``. A Real NPU ignores an input by a closed gate; the weight
+    Args: unit: ``"RealNPU"``, ``"NRU"`` or ``"NMRU"``. A Real NPU ignores an input by a closed gate; the
+        weight
             behind it is 1, as in the authors' code.
         task: ``"mul"``, ``"div"`` or ``"reciprocal"`` of one or more inputs.
         seed: with more than two inputs, the run whose operands are meant.

@@ -171,7 +171,8 @@ TABLE_4 = {
     "λ̂ of NRU and NMRU": (10, 10),
     "λ̂ of the modified Real NPU": (1, 1),
 }
-"""Without and with redundant inputs, as printed; its seeds, 25, are counted with the rows of each figure."""
+"""Without and with redundant inputs, as printed; its seeds, 25, are counted with the rows of each figure.
+"""
 
 
 def _table_4() -> Compared:

@@ -110,7 +110,8 @@ def printed_rates(everywhere: str) -> pd.DataFrame:
 
 
 def _faster(rows: pd.DataFrame, one: str, other: str, ranges: list[str], what: str) -> Comparison:
-    """On how many ranges ``one`` is solved earlier in the mean, of all those on which both have solved runs.
+    """On how many ranges ``one`` is solved earlier in the mean, of all those on which both have solved
+    runs.
 
     The interval: what runs drawn anew from these would count.
     """

@@ -1,7 +1,9 @@
-"""Settings of *Exploring the Learning Mechanisms of Neural Division Modules* (Mistry, Farrahi & Hare, 2022), as its code has them.
+"""Settings of *Exploring the Learning Mechanisms of Neural Division Modules* (Mistry, Farrahi & Hare,
+2022), as its code has them.
 
-Tables 4 and 5 of the paper (parameters), Table 2 (distributions) and Table 6 (mixed signs). Where text and code differ, these are the code's, which
-made the published numbers: the penalty of the Real NPU pulls its weights to {-1, 1}, its gate is clipped to [0, 1], the baseline has the growing L1.
+Tables 4 and 5 of the paper (parameters), Table 2 (distributions) and Table 6 (mixed signs). Where text and
+code differ, these are the code's, which made the published numbers: the penalty of the Real NPU pulls its
+weights to {-1, 1}, its gate is clipped to [0, 1], the baseline has the growing L1.
 """
 
 from __future__ import annotations
@@ -32,9 +34,8 @@ _OUTER = UniformUnion(first=Uniform(low=-6.0, high=-2.0), second=Uniform(low=2.0
 def arms(inputs: int, iterations: int | None = None) -> dict[str, Arm]:
     """The four units of Figures 3 and 6, for division with 2 or with more inputs.
 
-    Args:
-        inputs: with 2 inputs the paper trains 50,000 iterations and turns penalties on earlier than with its 10.
-        iterations: other than the paper's; the schedules of the penalties stay.
+    Args: inputs: with 2 inputs the paper trains 50,000 iterations and turns penalties on earlier than with
+        its 10. iterations: other than the paper's; the schedules of the penalties stay.
 
     Returns:
         ``"Real NPU (baseline)"``, ``"Real NPU (modified)"``, ``"NRU"``, ``"NMRU"``.
@@ -110,7 +111,9 @@ MIXED_SIGNS: dict[str, tuple[TrainingRange, Range]] = {
     "4": (Halves(first_half=Uniform(low=0.1, high=2.0), second_half=Uniform(low=-2.0, high=-0.1)), _ABOVE),
     "5": (Halves(first_half=Uniform(low=1.0, high=2.0), second_half=Uniform(low=-2.0, high=-1.0)), _ABOVE),
 }
-"""Data sets of Table 6, training and test range. Of data set 3 the paper prints another test set than its code draws; of 5 it misprints U[1,2)."""
+"""Data sets of Table 6, training and test range. Of data set 3 the paper prints another test set than its
+code draws; of 5 it misprints U[1,2).
+"""
 
 
 def task(ranges: tuple[TrainingRange, Range], inputs: int = 2, operation: str = "div") -> SingleModuleTask:

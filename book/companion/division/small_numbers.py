@@ -37,7 +37,8 @@ NO_EPSILON = "Real NPU, ε = 0"
 class Variant(NamedTuple):
     """A unit as it rounds in training: options of the unit ``of`` the paper.
 
-    Its threshold is the error that the authors recorded of the unit that rounds ``like`` it, with ``room``.
+    Its threshold is the error that the authors recorded of the unit that rounds ``like`` it, with
+    ``room``.
     """
 
     of: str

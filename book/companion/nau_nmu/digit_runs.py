@@ -1,7 +1,8 @@
-"""Settings of the sequences of handwritten digits in *Neural Arithmetic Units* (Madsen & Johansen, 2020), as its code has them.
+"""Settings of the sequences of handwritten digits in *Neural Arithmetic Units* (Madsen & Johansen, 2020),
+as its code has them.
 
-Section 4.2 and appendix D of the paper. The text gives neither the weights of the penalties, nor batch, learning rate, epochs, initial states or
-the size of the LSTM.
+Section 4.2 and appendix D of the paper. The text gives neither the weights of the penalties, nor batch,
+learning rate, epochs, initial states or the size of the LSTM.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ MODELS = {
     ),
     "sum": ("NAU", "NAU, no R_z", "NAC+,Rz", "NAC+", "NALU", "LSTM", "exact sum"),
 }
-"""Operation -> the models of Figures 4 and 15 (products) and 13 and 14 (sums), and the reference runs that their threshold comes from."""
+"""Operation -> the models of Figures 4 and 15 (products) and 13 and 14 (sums), and the reference runs that
+their threshold comes from.
+"""
 
 _R_Z = ActivationPenalty(weight=1.0)
 _SPARSE = Discretisation(
@@ -52,7 +55,8 @@ _SPARSE = Discretisation(
 
 
 def digit_task(operation: str, source: str = "mnist", longest: int | None = None) -> DigitSequenceTask:
-    """The task of an operation, tested on sequences of up to ``longest`` digits; ``None``: of all :data:`LENGTHS`.
+    """The task of an operation, tested on sequences of up to ``longest`` digits; ``None``: of all
+    :data:`LENGTHS`.
 
     Raises:
         ValueError: an operation other than ``"product"`` and ``"sum"``.
@@ -70,7 +74,8 @@ def digit_task(operation: str, source: str = "mnist", longest: int | None = None
 def digit_arms(operation: str, iterations: int, log_interval: int) -> dict[str, Arm]:
     """The models of an operation by name, as in :data:`MODELS`.
 
-    A NALU and the LSTM start from 0 on products as well, from where exact weights would multiply by 0. R_z of the NAC•,NMU is taken of logarithms.
+    A NALU and the LSTM start from 0 on products as well, from where exact weights would multiply by 0. R_z
+    of the NAC•,NMU is taken of logarithms.
 
     Args:
         operation: ``"product"`` or ``"sum"``.
@@ -122,7 +127,8 @@ def digit_runs(
 ) -> list[Run]:
     """One run for each model and seed, evaluated every five epochs and at the end; labelled ``model``.
 
-    The runs have no threshold: that comes from the reference runs, the exact product or sum (:mod:`companion.nau_nmu.digits`).
+    The runs have no threshold: that comes from the reference runs, the exact product or sum
+    (:mod:`companion.nau_nmu.digits`).
 
     Args:
         operation: ``"product"`` or ``"sum"``.

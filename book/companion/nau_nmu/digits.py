@@ -1,7 +1,7 @@
 """Sequences of handwritten digits in *Neural Arithmetic Units*: how its Figures 4 and 13 to 15 are judged.
 
-Whether a run is solved is not known when it is trained: the threshold of a length comes from reference runs,
-the exact product or sum.
+Whether a run is solved is not known when it is trained: the threshold of a length comes from reference
+runs, the exact product or sum.
 """
 
 from __future__ import annotations
@@ -93,8 +93,9 @@ def references(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
 def thresholds(rows: pd.DataFrame, operation: str) -> dict[int, float]:
     r"""Length -> the test error below which a run is solved: :math:`\bar m + t_{0.99}\, s / \sqrt n`.
 
-    The upper end of a one-sided 99 % interval for the mean error of the reference runs. Source: the paper's
-    section 4.2 and appendix D.1; Student's quantile has the 8 degrees of freedom of the authors' code.
+    The upper end of a one-sided 99 % interval for the mean error of the reference runs. Source: the
+    paper's section 4.2 and appendix D.1; Student's quantile has the 8 degrees of freedom of the authors'
+    code.
 
     Args:
         rows: with the columns ``model``, ``test_1`` and the error of each length.

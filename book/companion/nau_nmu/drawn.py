@@ -1,4 +1,6 @@
-"""What Figures 3 and 7 of *Neural Arithmetic Units* draw over ranges and hidden sizes, as read off the authors' files, beside recorded rows."""
+"""What Figures 3 and 7 of *Neural Arithmetic Units* draw over ranges and hidden sizes, as read off the
+authors' files, beside recorded rows.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ _NAMES = {
     "sparsity_error_mean": "sparsity_error",
 }
 
-# The drawn sparsity errors are halved where a beta distribution was fitted, and the drawn means of solved at are fits with the variance of the runs; ours
-# are found likewise.
+# The drawn sparsity errors are halved where a beta distribution was fitted, and the drawn means of solved
+# at are fits with the variance of the runs; ours are found likewise.
 _MEASURES: dict[str, tuple[str, Callable[[pd.DataFrame], Interval]]] = {
     "success": ("success rate", lambda part: measures.success_rate(part["success"])),
     "solved_at_mean": (
@@ -46,8 +48,8 @@ def drawn(item: str, x: str) -> pd.DataFrame:
         item: ``"Fig3-top"``, ``"Fig3-bottom"`` or ``"Fig7"``.
         x: what to call the horizontal axis.
 
-    Returns:
-        A row for each place and model: the columns ``x``, ``model``, ``success``, ``solved_at_mean`` and ``runs``.
+    Returns: A row for each place and model: the columns ``x``, ``model``, ``success``, ``solved_at_mean``
+        and ``runs``.
 
     >>> drawn("Fig7", "hidden").query("hidden == '10' and model == 'NMU'").to_dict("records")
     [{'hidden': '10', 'model': 'NMU', 'success': 0.58, 'solved_at_mean': 3459000.0, 'runs': 50}]
@@ -59,7 +61,8 @@ def drawn(item: str, x: str) -> pd.DataFrame:
 
 
 def values(item: str) -> dict[tuple[str, str, str], Interval]:
-    """The values of a figure by place, model and measure: ``"success"``, ``"solved_at_mean"`` or ``"sparsity_error"``.
+    """The values of a figure by place, model and measure: ``"success"``, ``"solved_at_mean"`` or
+    ``"sparsity_error"``.
 
     >>> values("Fig7")["10", "NMU", "success"].estimate
     0.58
@@ -68,7 +71,7 @@ def values(item: str) -> dict[tuple[str, str, str], Interval]:
 
 
 def measured(part: pd.DataFrame) -> dict[str, Interval]:
-    """Success rate, mean of *solved at* and sparsity error of one place and model, the last two as the figures have them."""
+    """Success rate, mean of *solved at* and sparsity error of one place and model, as the figures have them."""
     return {measure: ours(part) for measure, (_, ours) in _MEASURES.items()}
 
 

@@ -50,9 +50,9 @@ _MEASURES: dict[str, tuple[str, Callable[[pd.DataFrame], Interval]]] = {
 def table_5(rows: pd.DataFrame) -> Iterator[Comparison]:
     """The numbers of Table 5 for the lines that rows hold.
 
-    Their sparsity errors are means of beta distributions fitted to the error in place of twice the error, so
-    halved. Their means of *solved at* are those of gamma distributions with the variance of the runs. Ours
-    are found likewise.
+    Their sparsity errors are means of beta distributions fitted to the error in place of twice the error,
+    so halved. Their means of *solved at* are those of gamma distributions with the variance of the runs.
+    Ours are found likewise.
 
     Args:
         rows: with the columns ``operation``, ``model``, ``success``, ``solved_at`` and ``sparsity_error``.
@@ -105,7 +105,8 @@ def chose(rows: pd.DataFrame, choice: str) -> pd.Series:
 
 
 def figure_9(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
-    """Shares of runs by their choice, and the observations of appendix C.5, as far as rows hold their lines.
+    """Shares of runs by their choice, and the observations of appendix C.5, as far as rows hold their
+    lines.
 
     Args:
         rows: lines of Table 5, with the column ``gate`` as well.

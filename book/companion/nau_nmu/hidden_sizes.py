@@ -39,8 +39,8 @@ ABLATIONS: dict[str, tuple[bool, dict[str, str]]] = {
 }
 """The further models of Figure 7: whether there is a sparsity penalty, and the options of both units.
 
-"No W-clamp" does not free the weights: the authors' forward pass clamps them still, with a gradient of zero
-outside.
+"No W-clamp" does not free the weights: the authors' forward pass clamps them still, with a gradient of
+zero outside.
 """
 
 ABLATED = ("NMU", *ABLATIONS)
@@ -74,7 +74,8 @@ def hidden_arms(hidden: int, iterations: int = 5_000_000, stream: str = "own") -
 def hidden_runs(
     models: Sequence[str], sizes: Sequence[int], seeds: int, iterations: int = 5_000_000, stream: str = "own"
 ) -> list[Run]:
-    """One run for each hidden size, model and seed, on products; labelled ``operation`` and ``hidden``, too.
+    """One run for each hidden size, model and seed, on products; labelled ``operation`` and ``hidden``,
+    too.
 
     Args:
         models: names in :func:`hidden_arms`.

@@ -1,9 +1,9 @@
 """Late runs: how many would make a published mean of *solved at*, and how reading a log out of order makes
 them.
 
-The authors' analysis takes the first row of a run's log whose test error is below the threshold. Before that
-it joins all rows with their thresholds by R's ``merge``. Where the key of that join is not in order already,
-``merge`` sorts by Shell's method, which leaves rows of the same key in another order.
+The authors' analysis takes the first row of a run's log whose test error is below the threshold. Before
+that it joins all rows with their thresholds by R's ``merge``. Where the key of that join is not in order
+already, ``merge`` sorts by Shell's method, which leaves rows of the same key in another order.
 """
 
 from __future__ import annotations
@@ -127,11 +127,11 @@ class LateRuns:
 
 
 def late_runs(soon: Sequence[float], runs: int, average: float, printed: float) -> LateRuns | None:
-    """The number of late runs with which the mean of all runs is ``average`` and their fit comes nearest to
-    ``printed``.
+    """The number of late runs with which the mean of all runs is ``average`` and their fit comes nearest
+    to ``printed``.
 
-    All other runs are taken to be solved when those in ``soon`` are. The mean then tells when the late ones
-    are: k of them at (runs · average − (runs − k) · mean of ``soon``) / k.
+    All other runs are taken to be solved when those in ``soon`` are. The mean then tells when the late
+    ones are: k of them at (runs · average − (runs − k) · mean of ``soon``) / k.
 
     Args:
         soon: first solved iterations of runs of which none is late.
@@ -221,8 +221,8 @@ def shell_sorted(keys: Sequence[int]) -> np.ndarray:
 def _sort_columns(values: np.ndarray, places: np.ndarray) -> None:
     """Sort each column of ``values`` in place, and move ``places`` with it; equal values stay in order.
 
-    Values come in long runs, so most columns of a wide table are as the one before, and most rows of a tall
-    one are where they belong.
+    Values come in long runs, so most columns of a wide table are as the one before, and most rows of a
+    tall one are where they belong.
     """
     height, width = values.shape
     if width > height:
@@ -365,8 +365,8 @@ def by_seed(rows: Rows, runs: int) -> np.ndarray:
 
 
 def elsewhere(rows: Rows) -> dict[tuple[str, str, str], tuple[Rows, int, Interval]]:
-    """Lines of which the fit is published and the mean is not: item, model and key -> our rows, how many runs
-    of the authors are solved, and their fit.
+    """Lines of which the fit is published and the mean is not: item, model and key -> our rows, how many
+    runs of the authors are solved, and their fit.
     """
     line = published_line("add", "Gated NAU/NMU")
     solved = round(100 * line["success_rate"].estimate)

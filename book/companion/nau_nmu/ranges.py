@@ -1,4 +1,5 @@
-"""Products over ranges, and sums over shifted ones without a penalty: Figure 3 of *Neural Arithmetic Units*.
+"""Products over ranges, and sums over shifted ones without a penalty: Figure 3 of *Neural Arithmetic
+Units*.
 
 Its lower half has interpolation ranges; :mod:`companion.nau_nmu.hidden_sizes` has the upper one.
 """
@@ -54,8 +55,8 @@ def shifted_runs(
 ) -> list[Run]:
     """One run for each range U[low, low + 1) and seed, without a penalty; labelled ``range`` as well.
 
-    Not in the paper, whose default is U[1, 2). The extrapolation range is U[low + 1, low + 5), the threshold
-    simulated for it.
+    Not in the paper, whose default is U[1, 2). The extrapolation range is U[low + 1, low + 5), the
+    threshold simulated for it.
 
     Args:
         operation: name in :data:`companion.nau_nmu.settings.PENALTY_SWEEPS`, which says of which model.

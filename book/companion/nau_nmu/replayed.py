@@ -36,7 +36,8 @@ EXPERIMENT = "nau-nmu/replay"
 EVERY = 1000
 """Iterations from one row of a log to the next."""
 UNTIL_SOLVED = {"sub": 8_000, "add": 25_000}
-"""Iterations within which the authors' NAUs are solved, but for those whose logs were read out of order."""
+"""Iterations within which the authors' NAUs are solved, but for those whose logs were read out of order.
+"""
 
 
 def short_logs(points: int) -> list[Run]:
@@ -78,8 +79,8 @@ def beside_published(rows: pd.DataFrame) -> pd.DataFrame:
 
     Their columns are empty where it has no such run.
 
-    Args:
-        rows: of :data:`EXPERIMENT`. Table 1, the function with ten parameters, counts as a product; of it no
+    Args: rows: of :data:`EXPERIMENT`. Table 1, the function with ten parameters, counts as a product; of
+        it no
             single runs are published. Runs on other ranges are left out, as they are of Figure 3.
     """
     rows = rows.reindex(

@@ -1,7 +1,8 @@
 """Settings of *Neural Arithmetic Units* (Madsen & Johansen, 2020), as its code has them.
 
-Table 4 of the paper (models) and appendix C. Where text and code differ, these are the code's, which made the published numbers: NAC•,NMU has a NAU
-as its first layer, the second layer of ReLU and ReLU6 has no activation, and the settings of the NMU hold for every operation.
+Table 4 of the paper (models) and appendix C. Where text and code differ, these are the code's, which made
+the published numbers: NAC•,NMU has a NAU as its first layer, the second layer of ReLU and ReLU6 has no
+activation, and the settings of the NMU hold for every operation.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ THRESHOLDS = {
 }
 """Test errors below which a run is solved, for the default task: those the authors recorded.
 
-Their simulation has subsets that are one input too long; :func:`companion.thresholds.nearly_perfect_mse` takes the task's own, which makes a difference of
-some percent, and none for products.
+Their simulation has subsets that are one input too long; :func:`companion.thresholds.nearly_perfect_mse`
+takes the task's own, which makes a difference of some percent, and none for products.
 """
 
 PENALTY_FACTORS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)
@@ -68,9 +69,11 @@ RANGES: dict[str, tuple[Uniform, Range, float]] = {
         (_uniform(10, 20), _uniform(20, 40), 507.0),
     ]
 }
-"""Interpolation and extrapolation ranges of Figure 3 (appendix C.4) and the threshold on products, by the name of the former.
+"""Interpolation and extrapolation ranges of Figure 3 (appendix C.4) and the threshold on products, by the
+name of the former.
 
-But for the default range, nobody has the authors' thresholds; these are :func:`companion.thresholds.nearly_perfect_mse`'s.
+But for the default range, nobody has the authors' thresholds; these are
+:func:`companion.thresholds.nearly_perfect_mse`'s.
 """
 
 
@@ -118,7 +121,8 @@ def arms(hidden: int = 2, iterations: int = 5_000_000, stream: str = "own") -> d
 
 
 def gate_arms(iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm]:
-    """The models of Table 5 and Figure 9: a gated unit, whose gate is recorded, after two sums. (In Table 6 both layers are gated.)
+    """The models of Table 5 and Figure 9: a gated unit, whose gate is recorded, after two sums. (In Table
+    6 both layers are gated.)
 
     Args:
         iterations: updates.
@@ -145,7 +149,8 @@ def subset_runs(
     iterations: int = 5_000_000,
     stream: str = "own",
 ) -> list[Run]:
-    """One run for each operation, model and seed, on the default task (Table 3); labelled ``model`` and ``operation``.
+    """One run for each operation, model and seed, on the default task (Table 3); labelled ``model`` and
+    ``operation``.
 
     Args:
         models: names in :func:`arms`.
@@ -169,7 +174,8 @@ def gate_runs(
 ) -> list[Run]:
     """As :func:`subset_runs`, of models named in :func:`gate_arms`.
 
-    >>> [(run.labels, run.model.layers[1].options) for run in gate_runs(["NALU (separate)"], ["mul"], seeds=1)]
+    >>> runs = gate_runs(["NALU (separate)"], ["mul"], seeds=1)
+    >>> [(run.labels, run.model.layers[1].options) for run in runs]
     [({'model': 'NALU (separate)', 'operation': 'mul'}, {'shared': False})]
     """
     return _runs(gate_arms(iterations, stream), models, operations, seeds)
@@ -198,7 +204,8 @@ def penalty_runs(
     iterations: int = 5_000_000,
     stream: str = "own",
 ) -> list[Run]:
-    """One run for each operation, factor of the sparsity penalty and seed, of the model in :data:`PENALTY_SWEEPS`, else as :func:`subset_runs`.
+    """One run for each operation, factor of the sparsity penalty and seed, of the model in
+    :data:`PENALTY_SWEEPS`, else as :func:`subset_runs`.
 
     When the penalty sets in and is in full force stays as Table 4 has it. Labelled ``factor`` as well.
 
@@ -223,7 +230,8 @@ def penalty_runs(
 def range_runs(
     models: Sequence[str], ranges: Sequence[str], seeds: int, iterations: int = 5_000_000, stream: str = "own"
 ) -> list[Run]:
-    """One run for each range, model and seed, on products, else as :func:`subset_runs`; labelled ``range`` as well.
+    """One run for each range, model and seed, on products, else as :func:`subset_runs`; labelled ``range``
+    as well.
 
     Args:
         models: names in :func:`arms`.
@@ -232,7 +240,8 @@ def range_runs(
         iterations: updates.
         stream: ``"own"`` or ``"common"``.
 
-    >>> [(str(run.task.extrapolation), run.threshold, run.labels["range"]) for run in range_runs(["NMU"], ["U[0,1)"], seeds=1)]
+    >>> runs = range_runs(["NMU"], ["U[0,1)"], seeds=1)
+    >>> [(str(run.task.extrapolation), run.threshold, run.labels["range"]) for run in runs]
     [('U[1,5)', 0.0509, 'U[0,1)')]
     """
     usual = subset_runs(models, ["mul"], seeds, iterations, stream)

@@ -23,7 +23,8 @@ BROAD, QUICK = "U[10,20)", "U[0.1,0.2)"
 def wider_runs(
     scales: Sequence[float], seeds: int, iterations: int = 5_000_000, stream: str = "own"
 ) -> list[Run]:
-    """The NMU on products with initial weights of its first layer times a scale; labelled ``scale`` as well.
+    """The NMU on products with initial weights of its first layer times a scale; labelled ``scale`` as
+    well.
 
     A seed draws the same weights for all scales.
 

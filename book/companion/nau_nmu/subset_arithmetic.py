@@ -64,11 +64,11 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
 def lines(rows: pd.DataFrame, table: Lines = TABLE_6) -> Iterator[Comparison]:
     """The numbers of Table 2 or 6 for all models that rows hold, in the table's order.
 
-    Published numbers are the authors' unrounded ones, from their summary and from their file of single runs;
-    the gated unit, which these leave out, has the printed ones. The printed mean of *solved at* is a fit. It
-    is compared only where it is within 5 % of the mean of the authors' runs. Elsewhere that mean is compared,
-    with an interval of the same relative width. Their sparsity errors are halved where a beta distribution
-    was fitted; ours are then halved likewise.
+    Published numbers are the authors' unrounded ones, from their summary and from their file of single
+    runs; the gated unit, which these leave out, has the printed ones. The printed mean of *solved at* is a
+    fit. It is compared only where it is within 5 % of the mean of the authors' runs. Elsewhere that mean
+    is compared, with an interval of the same relative width. Their sparsity errors are halved where a beta
+    distribution was fitted; ours are then halved likewise.
 
     Args:
         rows: with the columns ``operation``, ``model``, ``success``, ``solved_at`` and ``sparsity_error``.
@@ -96,8 +96,8 @@ def lines(rows: pd.DataFrame, table: Lines = TABLE_6) -> Iterator[Comparison]:
 def published_cell(operation: str, model: str) -> dict:
     """What is published on a line of Table 6, see :func:`lines`.
 
-    ``fit`` is the printed mean of *solved at*, ``average`` the mean of the authors' runs, ``sparsity_sample``
-    the mean sparsity error of the authors' runs.
+    ``fit`` is the printed mean of *solved at*, ``average`` the mean of the authors' runs,
+    ``sparsity_sample`` the mean sparsity error of the authors' runs.
     """
     table = published.load("nau_nmu_table6_repo_fullprecision")
     found = table[(table["op"] == operation) & (table["model"] == model)]
@@ -226,8 +226,8 @@ PRINTED_TABLE_4 = {
     "ReLU": ("ReLU", "ReLU"),
     "ReLU6": ("ReLU6", "ReLU6"),
 }
-"""Model -> both layers and, if it is regularised, the factor of the sparsity penalty, its first iteration and
-the one at which it is in full force."""
+"""Model -> both layers and, if it is regularised, the factor of the sparsity penalty, its first iteration
+and the one at which it is in full force."""
 
 
 def settings_of(model: str) -> tuple:

@@ -1,5 +1,5 @@
-"""From the NALU to the NAU and the NMU: Figures 1, 2 and 5 of *Neural Arithmetic Units*, of which nothing is
-trained.
+"""From the NALU to the NAU and the NMU: Figures 1, 2 and 5 of *Neural Arithmetic Units*, of which nothing
+is trained.
 """
 
 from __future__ import annotations

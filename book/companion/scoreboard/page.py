@@ -83,7 +83,7 @@ def readme_block(board: pd.DataFrame) -> str:
         f"{_plural(count['not comparable'], 'is', 'are')} not comparable.",
         "",
         f"Beside them {_plural(done['reproduced'], 'analytic figure is', 'analytic figures are')} "
-        f"reproduced, {_plural(done['documented'], 'schematic or table', 'schematics and tables of settings')} "
+        f"reproduced, {_plural(done['documented'], 'schematic or table is', 'schematics and tables are')} "
         "documented, and "
         f"{_plural(done['differs, explained'], 'differs', 'differ')} for a known reason. The page "
         "[Scoreboard](book/scoreboard.ipynb) lists all of them with their numbers.",
