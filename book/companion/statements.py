@@ -223,7 +223,7 @@ class Item:
             verdict = "differs, explained" if explained else "differs"
         else:
             verdict = "reproduced" if self.kind in ("experiment", "analytic") else "documented"
-        return Judgement(self, tuple(compared), verdict, said if explained else "", seeds)
+        return Judgement(self, tuple(compared), verdict, said, seeds)
 
 
 @dataclass(frozen=True)

@@ -145,6 +145,13 @@ def test_an_explanation_does_not_make_a_reproduced_item_differ(book, monkeypatch
     assert (line["verdict"], line["explanation"]) == ("reproduced", "")
 
 
+def test_an_explanation_of_nothing_is_noticed(book, monkeypatch):
+    _record(book, "division/no-redundancy", _division())
+    _explain(monkeypatch, "NRU on U[1,3)")
+    with pytest.raises(ValueError, match="explains 'NRU on U\\[1,3\\)', which it does not state"):
+        _judge(book, "division", "Figure 3")
+
+
 def _item_of(*claims, **fields):
     common = {"seeds": 2, "iterations": 10, "runs": 2, "by": ("model",), "experiment": ("demo/x",)}
     return Item("npu", "Figure 1", "", "experiment", lambda rows: claims, **(common | fields))

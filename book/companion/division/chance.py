@@ -263,10 +263,18 @@ def explanation(item: str) -> Explanation:
     def said(read: Read) -> str:
         rows = read("division/further-seeds")
         table = shares(rows, statements=statements)
-        held, of_samples = int(table["holds"].sum()), " and ".join(f"{share:.0%}" for share in table["share"])
+        held, seeds = int(table["holds"].sum()), rows["seed"].nunique()
+        together = (
+            f"show {held} of the {len(table)} statements"
+            if len(table) > 1
+            else "show it"
+            if held
+            else "do not"
+        )
+        of_samples = " and ".join(f"{share:.0%}" for share in table["share"])
         return (
-            f"Chance: {rows['seed'].nunique()} further seeds together show {held} of these {len(table)} as "
-            f"published; of ten thousand samples of 25 of them, {of_samples} do."
+            f"Chance: {seeds} further seeds taken together {together}; of ten thousand samples of 25 of them, "
+            f"{of_samples} do."
         )
 
     return Explanation(tuple(one.what for one in statements), said)

@@ -71,7 +71,7 @@ def values(item: str) -> dict[tuple[str, str, str], Interval]:
 
 
 def measured(part: pd.DataFrame) -> dict[str, Interval]:
-    """Success rate, mean of *solved at* and sparsity error of one place and model, as the figures have them."""
+    """Success rate, mean of *solved at* and sparsity error of a place and model, as the figures have them."""
     return {measure: ours(part) for measure, (_, ours) in _MEASURES.items()}
 
 

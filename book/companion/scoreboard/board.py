@@ -82,6 +82,13 @@ def _line(item: Item, results: Path, read: Callable[[str], pd.DataFrame]) -> dic
 
 def _judged(judgement: Judgement) -> dict:
     differing = [one.what for one in judgement.statements if not one.agrees]
+    known = {one.id or one.what for one in judgement.statements}
+    explained = {name for one in judgement.item.explanations for name in one.of}
+    if known and explained - known:
+        item = judgement.item
+        raise ValueError(
+            f"{item.name} of {item.paper} explains {sorted(explained - known)[0]!r}, which it does not state."
+        )
     said = {
         "verdict": judgement.verdict,
         "explanation": judgement.explanation,
