@@ -1,0 +1,350 @@
+"""The fractional SIR model: Figures 4 and 5, Table A1 of *Neural Power Units*."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from nalm.models import NODE
+from nalm.tasks import FractionalSIRTask
+from nalm.training import Run
+from nalm.training.ode.ensemble import NODEEnsemble
+
+from companion import measures, published
+from companion.experiment import Experiment, runs_of
+from companion.npu.settings import HIDDEN, PENALTIES, fsir_arm, layers_of
+from companion.parameters import at_least, some_of
+from companion.rows import Rows
+from companion.statements import Claim, Comparison, Explanation, Item, Read
+from companion.tables import text
+
+__all__ = [
+    "DETOURS",
+    "EXPERIMENT",
+    "MODELS",
+    "TERMS",
+    "after_updates",
+    "counted",
+    "drawn_weights",
+    "front",
+    "largest_imaginary",
+    "listed",
+    "network",
+    "printed_runs",
+    "rows",
+    "share",
+    "stopped",
+    "terms",
+    "trained",
+]
+
+MODELS = ("NPU", "RealNPU", "Dense")
+TERMS = ("r, with exponents of S and I of 0.4 to 0.7", "I, with an exponent of 0.8 to 1.2", "a power of R")
+"""The hidden units of the RealNPU of Figure 5."""
+
+DETOURS = {
+    "NPU, frozen after 300": ("NPU", {"imaginary_until": 300}),
+    "NPU, frozen after 1000": ("NPU", {"imaginary_until": 1000}),
+    "NPU, positive": ("NPU", {"positive": True}),
+    "RealNPU, positive": ("RealNPU", {"positive": True}),
+}
+"""Name -> model and settings: imaginary weights frozen, negative states seen as zero."""
+
+
+def stopped(model: str, limit: int) -> str:
+    """The name of runs whose L-BFGS may take so many iterations."""
+    return f"{model}, at most {limit} of L-BFGS"
+
+
+def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
+    runs: dict[str, Run] = {}
+    for run in _asked(p):
+        runs.setdefault(run.key, run)
+    return {"npu/fractional-sir": list(runs.values())}
+
+
+def rows(p: SimpleNamespace) -> Rows:
+    """A row for each run under each of its names, with ``count``.
+
+    A run has two names where two of the limits of L-BFGS are equal.
+    """
+    asked, found = _asked(p), EXPERIMENT.rows(p).frame.set_index("key", drop=False)
+    frame = found.loc[[run.key for run in asked]].reset_index(drop=True)
+    return Rows(counted(frame.assign(model=[run.labels["model"] for run in asked])), p.results)
+
+
+def _asked(p: SimpleNamespace) -> list[Run]:
+    """The runs of all parts of the chapter, each once per name."""
+    plain = {model: (model, {}) for model in p.models}
+    powers = {name: one for name, one in plain.items() if name != "Dense"} or {"RealNPU": ("RealNPU", {})}
+    groups = [
+        (plain, p.hidden, "euler"),
+        (
+            {f"{model}, first-order only": (model, {"finish": 1}) for model in p.models},
+            p.first_order,
+            "euler",
+        ),
+        (
+            {
+                stopped(model, limit): (model, {"finish": limit})
+                for limit in (p.early, p.later)
+                for model in p.models
+            },
+            p.stopped,
+            "euler",
+        ),
+        ({f"{model}, text": (model, {"arm": "text"}) for model in p.models}, p.as_in_text, "euler"),
+        (plain, p.accurate, "rk4"),
+        (plain, p.accurate, "euler"),
+        (powers | DETOURS, p.detours, "euler"),
+    ]
+    runs = [run for arms, sizes, solver in groups for run in _grid(p, arms, sizes, solver)]
+    return list({(run.key, run.labels["model"]): run for run in runs}.values())
+
+
+def _grid(
+    p: SimpleNamespace, arms: Mapping[str, tuple[str, dict[str, Any]]], sizes: list, solver: str
+) -> list[Run]:
+    """Each arm with each size, penalty and seed."""
+    found = []
+    for (name, (model, options)), size, penalty in product(arms.items(), sizes, p.penalties):
+        options = {"finish": p.finish} | options
+        arm = fsir_arm(model, size, penalty, solver, iterations=p.iterations, **options)
+        labels = {"solver": solver, "hidden": str(size), "penalty": f"{penalty:g}"}
+        runs = runs_of({name: arm}, [FractionalSIRTask()], p.seeds)
+        found += [run.but(labels=run.labels | labels) for run in runs]
+    return found
+
+
+def network(model: NODE, weights: Mapping[str, Any]) -> torch.nn.Module:
+    """A neural differential equation with these weights."""
+    built = model.build(in_features=1)
+    arrays = {name: torch.tensor(values, dtype=torch.float64) for name, values in weights.items()}
+    built.load_state_dict(arrays)
+    return built
+
+
+def trained(row: pd.Series) -> torch.nn.Module:
+    """The network of a row."""
+    arm = fsir_arm(row["model"], int(row["hidden"]), float(row["penalty"]), row["solver"])
+    return network(arm.model, _weights(row["weights"]))
+
+
+def after_updates(model: str, updates: int) -> dict[str, np.ndarray]:
+    """The weights of a small network after so many first-order updates; negative states are seen as zero."""
+    arm = fsir_arm(model, 6, 0.1, positive=True, iterations=updates)
+    (run,) = runs_of({model: arm.but(recipe=arm.recipe.but(finish=None))}, [FractionalSIRTask()], 1)
+    return NODEEnsemble([run]).train().weights
+
+
+def printed_runs(kind: str = "run") -> pd.DataFrame:
+    """The points of Figure 4, left: ``model``, ``count`` of parameters above 0.001, ``valid_mse``.
+
+    ``kind``: ``"published_front_line"`` for the corners of its lines.
+    """
+    names = {"n_params_abs_gt_0.001": "count", "train_mse": "valid_mse"}
+    return published.load("npu_pareto").query("kind == @kind").rename(columns=names)
+
+
+def counted(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with ``count``, the number of parameters above 0.001."""
+    found = [
+        sum(int((np.abs(values) > 0.001).sum()) for values in _weights(row).values())
+        for row in rows["weights"]
+    ]
+    kept = rows.get("parameters_above_0.001", np.nan)
+    return rows.assign(count=np.where(rows["weights"].notna(), found, kept))
+
+
+def _weights(text: str | float) -> dict[str, np.ndarray]:
+    if not isinstance(text, str):
+        return {}
+    return {name: np.asarray(values) for name, values in json.loads(text).items()}
+
+
+def share(rows: pd.DataFrame, model: str, limit: float, name: str = "") -> Comparison:
+    """The share of runs of a model below an MSE, beside the published one.
+
+    ``name``: of the arm, where it is not the model's.
+    """
+    theirs = printed_runs()
+    ours = rows[rows["model"] == (name or model)]["valid_mse"] < limit
+    printed = theirs[theirs["model"] == model]["valid_mse"] < limit
+    what = f"{model}: runs with an MSE below {text(limit)}"
+    return Comparison(what, measures.success_rate(ours), measures.success_rate(printed))
+
+
+def terms(rows: pd.DataFrame) -> np.ndarray:
+    """Which of :data:`TERMS` the RealNPU of each row has as a hidden unit that counts, ``(rows, 3)``."""
+    found = []
+    for row in rows["weights"]:
+        weights = _weights(row)
+        used = np.abs(weights["field.1.weight"]).max(0) > 0.005
+        s, i, r = weights["field.0.weight"][used].T
+        no_s, no_r = np.abs(s) < 0.1, np.abs(r) < 0.1
+        transmission = (s > 0.4) & (s < 0.7) & (i > 0.4) & (i < 0.7) & no_r
+        recovery = no_s & (i > 0.8) & (i < 1.2) & no_r
+        found.append([transmission.any(), recovery.any(), (no_s & (np.abs(i) < 0.1) & (r > 0.1)).any()])
+    return np.array(found, dtype=bool).reshape(-1, len(TERMS))
+
+
+def drawn_weights() -> dict[str, list]:
+    """The weights that Figure 5 prints; it has no gates, which are taken as open."""
+    values = published.load("npu_values").query("item == 'Fig 5'").set_index("metric")["value"]
+    units, states = range(1, 7), ("S", "I", "R")
+    exponents = [
+        [float(values[f"RealNPU exponent hidden {unit} <- {state}"]) for state in states] for unit in units
+    ]
+    sums = [[float(values[f"NAU weight d{state} <- hidden {unit}"]) for unit in units] for state in states]
+    return {"field.0.weight": exponents, "field.0.gate": [1.0] * 3, "field.1.weight": sums}
+
+
+def front(rows: pd.DataFrame) -> pd.DataFrame:
+    """The runs that no other beats in both error and number of parameters."""
+    return rows[measures.nondominated(rows["count"], rows["valid_mse"])]
+
+
+def listed(rows: pd.DataFrame) -> str:
+    """Numbers of parameters and the lowest MSE of each below 1, as a phrase."""
+    best = rows[rows["valid_mse"] < 1].sort_values(["count", "valid_mse"]).drop_duplicates("count")
+    pairs = zip(best["count"], best["valid_mse"], strict=True)
+    return ", ".join(f"{int(count)}: {text(error, 2)}" for count, error in pairs) or "none"
+
+
+def largest_imaginary(rows: pd.DataFrame) -> np.ndarray:
+    """The largest imaginary weight of each row; 0 without any."""
+    weights = map(_weights, rows["weights"])
+    return np.array([float(np.abs(one.get("field.0.weight_im", 0.0)).max()) for one in weights])
+
+
+def _rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """The 300 runs that are integrated as the authors did."""
+    measures.require_columns(rows, ["solver", "hidden", "penalty", "weights"])
+    return counted(rows[rows["model"].isin(MODELS) & (rows["solver"] == "euler")])
+
+
+def _real(rows: pd.DataFrame) -> pd.DataFrame:
+    """Those of the RealNPU."""
+    return _rows(rows[rows["model"] == "RealNPU"])
+
+
+def _figure_4(rows: pd.DataFrame) -> Iterable[Comparison | Claim]:
+    for model, limit in product(MODELS, (0.1, 1.0)):
+        yield share(rows, model, limit)
+    ours = {model: rows[rows["model"] == model] for model in MODELS}
+    lowest = {model: part["valid_mse"].min() for model, part in ours.items()}
+    shown = f"{text(lowest['NPU'])} against {text(lowest['Dense'])}"
+    yield Claim("the NPU reaches a lower MSE than Dense", lowest["NPU"] < lowest["Dense"], shown)
+    fewest = {model: part[part["valid_mse"] < 0.1]["count"].min() for model, part in ours.items()}
+    what = "the NPU reaches an MSE below 0.1 with fewer parameters than Dense"
+    shown = f"{text(float(fewest['NPU']))} against {text(float(fewest['Dense']))}"
+    yield Claim(what, fewest["NPU"] < fewest["Dense"], shown)
+    middle = {model: part["valid_mse"].median() for model, part in ours.items()}
+    shown = f"{text(middle['RealNPU'])} against {text(middle['NPU'])}"
+    yield Claim("the RealNPU is mostly worse than the NPU (median)", middle["RealNPU"] > middle["NPU"], shown)
+    sparse = (ours["RealNPU"]["valid_mse"] < 0.1) & (ours["RealNPU"]["count"] < 20)
+    what = "a few RealNPUs are good and sparse (below 0.1, fewer than 20 parameters)"
+    yield Claim(what, 0 < int(sparse.sum()) < 50, Rows(ours["RealNPU"]).share(sparse))
+
+
+def _figure_5(rows: pd.DataFrame) -> Iterable[Claim]:
+    """Whether a RealNPU that fits has the drawn form. The authors chose theirs by eye."""
+    fitting = Rows(rows[(rows["valid_mse"] < 0.1) & rows["weights"].notna()])
+    found = terms(fitting.frame)
+    for what, which in zip(TERMS, found.T, strict=True):
+        yield Claim(f"a unit for {what}", bool(which.any()), fitting.share(which))
+    together = found.all(1)
+    yield Claim("all three in one RealNPU", bool(together.any()), fitting.share(together))
+
+
+_TABLE_A1 = {
+    "NPU": ("NPU(3, 6)", "NAU(6, 3)"),
+    "RealNPU": ("RealNPU(3, 6)", "NAU(6, 3)"),  # printed: a second row of the NPU
+    "Dense": ("Dense(2, 6)", "Dense(6, 6)", "Dense(6, 3)"),
+}
+
+
+def _table_a1() -> Iterable[Claim]:
+    for name, layers in _TABLE_A1.items():
+        ours = layers_of(fsir_arm(name, 6, 0.0).model.build(1).field)
+        yield Claim(f"{name}: {', '.join(layers)}", ours == layers, ", ".join(ours), id=name)
+
+
+def _early_stop(read: Read) -> str:
+    rows = read("npu/fractional-sir")
+    rows = rows[rows["solver"] == "euler"]
+    shares = [share(rows, model, limit, stopped(model, 100)) for model, limit in product(MODELS, (0.1, 1.0))]
+    agree = sum(one.agrees for one in shares)
+    return (
+        "The authors' second stage ends when a line search fails. With L-BFGS stopped after 100 iterations "
+        f"in place of 1,000, {agree} of {len(shares)} shares of runs agree with the published ones, as the "
+        "chapter shows; judged are the 1,000 iterations of the text."
+    )
+
+
+_PROTOCOL = {
+    "seeds": 5,
+    "iterations": 3000,
+    "experiment": ("npu/fractional-sir",),
+    "rows": _rows,
+    "by": ("model", "hidden", "penalty"),
+}
+_MORE = (
+    "RealNPU: runs with an MSE below 0.1",
+    "RealNPU: runs with an MSE below 1",
+    "Dense: runs with an MSE below 0.1",
+)
+_GRIDS = ("hidden", "as_in_text", "first_order", "stopped", "accurate", "detours")
+
+EXPERIMENT = Experiment(
+    chapter="book/npu/fractional-sir.ipynb",
+    rules={name: at_least(1) for name in ("iterations", "finish", "early", "later")}
+    | {name: some_of(HIDDEN) for name in _GRIDS}
+    | {"models": some_of(MODELS), "penalties": some_of(PENALTIES)},
+    runs=_runs,
+    items=(
+        Item(
+            "npu",
+            "Table A1",
+            "Models of the fractional SIR task",
+            "settings",
+            _table_a1,
+            explanations=(
+                Explanation(
+                    ("Dense",),
+                    "The dense network is printed with two inputs; the state has three entries, and three "
+                    "inputs are in the authors' code.",
+                ),
+            ),
+        ),
+        Item(
+            "npu",
+            "Figure 4",
+            "Fractional SIR model: error against number of parameters",
+            "experiment",
+            _figure_4,
+            headline="runs of the NPU with a training MSE below 0.1",
+            published="46 of 100",
+            runs=300,
+            explanations=(Explanation(_MORE, _early_stop),),
+            **_PROTOCOL,
+        ),
+        Item(
+            "npu",
+            "Figure 5",
+            "Weights of a RealNPU fitted to the fractional SIR model",
+            "experiment",
+            _figure_5,
+            headline="RealNPUs that fit and have a unit for r",
+            published="1 of 1, the one drawn",
+            runs=100,
+            **_PROTOCOL | {"rows": _real},
+        ),
+    ),
+)
