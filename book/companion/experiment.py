@@ -82,10 +82,12 @@ def runs_of(
 class Experiment:
     """What a chapter asks for and what the scoreboard judges.
 
-    Args: chapter: its page, ``"book/division/losses.ipynb"``. runs: the chapter's parameters -> results
-        file -> the runs that are kept there. items: the figures and tables that it shows, in the page's
-        order. rules: parameter -> what it may be, see :mod:`companion.parameters`. also: other results
-        files, whose recorded rows count as well: a run of two figures is trained once.
+    Args:
+        chapter: its page, ``"book/division/losses.ipynb"``.
+        runs: the chapter's parameters -> results file -> the runs that are kept there.
+        items: the figures and tables that it shows, in the page's order.
+        rules: parameter -> what it may be, see :mod:`companion.parameters`.
+        also: other results files, whose recorded rows count as well: a run of two figures is trained once.
 
     A chapter is rerun with other parameters, so an item is judged there by the rows that there are: where
     a configuration is missing, it is "not run".

@@ -32,7 +32,6 @@ __all__ = [
     "Claim",
     "Comparison",
     "Explanation",
-    "Judge",
     "Item",
     "Judgement",
     "Statements",
@@ -114,8 +113,10 @@ def every(one: Statement) -> bool:
 class Explanation:
     """Why some statements of an item do not agree, shown by an experiment or by the authors' code.
 
-    Args: of: the statements, by ``id``, or by ``what`` where they have none. text: one or two sentences;
-        every number of ours in it is computed, so it is a function of the recorded rows where it has any.
+    Args:
+        of: the statements, by ``id``, or by ``what`` where they have none.
+        text: one or two sentences; every number of ours in it is computed, so it is a function of the
+            recorded rows where it has any.
     """
 
     of: tuple[str, ...]
@@ -129,16 +130,23 @@ class Explanation:
 class Item:
     """A figure or table of a paper.
 
-    Args: paper: ``"nau-nmu"``, ``"npu"`` or ``"division"``. name: ``"Figure 3"``. title: what it shows.
-        kind: an experiment has runs; an analytic figure is computed; schematics and settings are
-        documented. statements: what is compared, the headline first: of the rows that belong to it, or of
-        nothing for the other kinds. headline: what the first statement measures, and ``published``, its
-        published value as text. seeds, iterations, runs: the paper's protocol. experiment: the
-        experiments whose rows it is judged by. rows: which of these rows belong to it. by: the columns
-        that make a configuration, each of which needs the paper's seeds. explanations: why what differs
-        does. comparable: whether the numbers can be compared at all. compared: which part of the item is
-        compared, where that is not all of it, for example "9 of 14 values". chapter: the page that shows
-        it.
+    Args:
+        paper: ``"nau-nmu"``, ``"npu"`` or ``"division"``.
+        name: ``"Figure 3"``.
+        title: what it shows.
+        kind: an experiment has runs; an analytic figure is computed; schematics and settings are documented.
+        statements: what is compared, the headline first: of the rows that belong to it, or of nothing for
+            the other kinds.
+        headline: what the first statement measures, and ``published``, its published value as text.
+        seeds, iterations, runs: the paper's protocol.
+        experiment: the experiments whose rows it is judged by.
+        rows: which of these rows belong to it.
+        by: the columns that make a configuration, each of which needs the paper's seeds.
+        explanations: why what differs does.
+        comparable: whether the numbers can be compared at all.
+        compared: which part of the item is compared, where that is not all of it, for example "9 of 14
+            values".
+        chapter: the page that shows it.
     """
 
     paper: str
@@ -351,12 +359,3 @@ def student(number: float, standard_error: float, runs: int) -> Interval:
 def solved(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of solved runs."""
     return rows[rows["success"].fillna(False).astype(bool)]
-
-
-@dataclass(frozen=True)
-class Judge:
-    """How an item that is still kept in a table is judged: its rows, its configurations, its statements."""
-
-    rows: Callable[[pd.DataFrame], pd.DataFrame]
-    by: tuple[str, ...]
-    compare: Callable[[pd.DataFrame], Iterable[Statement]]

@@ -168,7 +168,7 @@ class Store:
         )
 
     def note(self, kind: str, note: dict[str, Any]) -> None:
-        """Add to the sidecar's ``"confirmations"`` or ``"comparisons"``, see :mod:`nalm.records.code`."""
+        """Add to the sidecar's ``"confirmations"`` or ``"comparisons"``, as freshness reads them."""
         with self._locked():
             self.read()  # a sidecar that was lost is not to be replaced by one that lacks what it said
             sidecar = self.sidecar()

@@ -273,8 +273,8 @@ def explanation(item: str) -> Explanation:
         )
         of_samples = " and ".join(f"{share:.0%}" for share in table["share"])
         return (
-            f"Chance: {seeds} further seeds taken together {together}; of ten thousand samples of 25 of them, "
-            f"{of_samples} do."
+            f"Chance: {seeds} further seeds taken together {together}; "
+            f"of ten thousand samples of 25 of them, {of_samples} do."
         )
 
     return Explanation(tuple(one.what for one in statements), said)

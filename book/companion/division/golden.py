@@ -27,9 +27,9 @@ _UNITS = {
 def golden_weights(unit: str, task: SingleModuleTask, seed: int = 0) -> dict[str, Tensor]:
     """The discrete parameters with which a unit solves a task exactly, as a state for ``load_state_dict``.
 
-    Args: unit: ``"RealNPU"``, ``"NRU"`` or ``"NMRU"``. A Real NPU ignores an input by a closed gate; the
-        weight
-            behind it is 1, as in the authors' code.
+    Args:
+        unit: ``"RealNPU"``, ``"NRU"`` or ``"NMRU"``. A Real NPU ignores an input by a closed gate; the
+            weight behind it is 1, as in the authors' code.
         task: ``"mul"``, ``"div"`` or ``"reciprocal"`` of one or more inputs.
         seed: with more than two inputs, the run whose operands are meant.
 

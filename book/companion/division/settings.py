@@ -34,8 +34,10 @@ _OUTER = UniformUnion(first=Uniform(low=-6.0, high=-2.0), second=Uniform(low=2.0
 def arms(inputs: int, iterations: int | None = None) -> dict[str, Arm]:
     """The four units of Figures 3 and 6, for division with 2 or with more inputs.
 
-    Args: inputs: with 2 inputs the paper trains 50,000 iterations and turns penalties on earlier than with
-        its 10. iterations: other than the paper's; the schedules of the penalties stay.
+    Args:
+        inputs: with 2 inputs the paper trains 50,000 iterations and turns penalties on earlier than with its
+            10.
+        iterations: other than the paper's; the schedules of the penalties stay.
 
     Returns:
         ``"Real NPU (baseline)"``, ``"Real NPU (modified)"``, ``"NRU"``, ``"NMRU"``.

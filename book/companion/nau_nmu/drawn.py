@@ -48,8 +48,9 @@ def drawn(item: str, x: str) -> pd.DataFrame:
         item: ``"Fig3-top"``, ``"Fig3-bottom"`` or ``"Fig7"``.
         x: what to call the horizontal axis.
 
-    Returns: A row for each place and model: the columns ``x``, ``model``, ``success``, ``solved_at_mean``
-        and ``runs``.
+    Returns:
+        A row for each place and model: the columns ``x``, ``model``, ``success``, ``solved_at_mean``,
+        ``runs``.
 
     >>> drawn("Fig7", "hidden").query("hidden == '10' and model == 'NMU'").to_dict("records")
     [{'hidden': '10', 'model': 'NMU', 'success': 0.58, 'solved_at_mean': 3459000.0, 'runs': 50}]

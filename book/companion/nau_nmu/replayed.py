@@ -79,8 +79,8 @@ def beside_published(rows: pd.DataFrame) -> pd.DataFrame:
 
     Their columns are empty where it has no such run.
 
-    Args: rows: of :data:`EXPERIMENT`. Table 1, the function with ten parameters, counts as a product; of
-        it no
+    Args:
+        rows: of :data:`EXPERIMENT`. Table 1, the function with ten parameters, counts as a product; of it no
             single runs are published. Runs on other ranges are left out, as they are of Figure 3.
     """
     rows = rows.reindex(

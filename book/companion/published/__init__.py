@@ -18,8 +18,7 @@
   ``_inferred`` follow from the order of the points and are not printed;
 * ``division_values``: numbers and ticks in the text and tables of Mistry, Farrahi & Hare (2022), whose
   figures are not available as numbers; ``value`` may be a word;
-* ``division_golden_errors``: the points of its Figure 5, from a file of the authors;
-* ``items``: the 67 figures and tables of the three papers, for companion.scoreboard.
+* ``division_golden_errors``: the points of its Figure 5, from a file of the authors.
 
 Sources: A. Madsen, A. R. Johansen, Neural Arithmetic Units, ICLR 2020; N. Heim, T. Pevný, V. Šmídl, Neural
 Power Units, NeurIPS 2020; B. Mistry, K. Farrahi, J. Hare, Exploring the Learning Mechanisms of Neural
