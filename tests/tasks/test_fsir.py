@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
+from nalm.models.node import ODENetwork
 from nalm.tasks import FractionalSIRTask, fractional_sir
-from nalm.training.ode import ODENetwork
 
 
 def test_the_data_are_the_solution_of_another_library():

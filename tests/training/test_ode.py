@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+import scipy.optimize
 import torch
 from scipy.optimize import minimize, rosen, rosen_der
 
@@ -13,7 +14,6 @@ from nalm.records import Store, code, freshness, run_all
 from nalm.tasks import FractionalSIRTask
 from nalm.training import L1, LBFGS, Recipe, RMSProp, Run
 from nalm.training.checkpoint import SealedCheckpoint
-from nalm.training.ode import lbfgs
 from nalm.training.ode.ensemble import NODEEnsemble
 from nalm.training.ode.lbfgs import minimise_together
 
@@ -207,7 +207,7 @@ def minimised(monkeypatch):
     """What SciPy found in each start of a run."""
     found = []
     monkeypatch.setattr(
-        lbfgs,
+        scipy.optimize,  # from which each minimisation takes it
         "minimize",
         lambda *arguments, **options: found.append(minimize(*arguments, **options)) or found[-1],
     )
