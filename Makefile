@@ -9,9 +9,9 @@ BIN := .venv/bin
 READY := .venv/.ready
 HTML := _build/html
 PYTEST := $(BIN)/python -m pytest -n $(JOBS)
-QUICK := tests/units tests/tasks tests/records/test_store.py tests/records/test_checkpoints.py \
-  $(addprefix tests/test_,$(addsuffix .py,values measures models parameters thresholds published formulas golden)) \
-  $(addprefix tests/training/test_,$(addsuffix .py,losses_and_penalties optimisers)) nalm/units nalm/tasks nalm/values.py nalm/measures.py
+QUICK := tests/units tests/tasks tests/records/test_store.py tests/training/test_sealed.py tests/models tests/test_values.py \
+  $(addprefix tests/companion/test_,$(addsuffix .py,measures parameters thresholds published formulas golden)) \
+  $(addprefix tests/training/test_,$(addsuffix .py,losses_and_penalties optimisers)) nalm/units nalm/tasks nalm/values.py book/companion/measures.py
 # Before any test: a Chromium that opens a page is found or installed.
 BROWSER = CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM;
 
@@ -119,7 +119,7 @@ test-units: $(READY)
 	$(PYTEST) tests nalm --ignore=tests/book
 
 test-notebooks: $(READY)
-	$(PYTEST) book tests/book/test_outputs.py
+	$(PYTEST) book tests/book/test_outputs.py tests/book/test_one_truth.py tests/book/test_columns.py
 
 test-reruns: $(READY)
 	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py

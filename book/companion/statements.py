@@ -312,7 +312,7 @@ def smallest_seen(seeds: int, power: float = 0.8) -> float:
     intervals sees with this power.
 
     >>> round(smallest_seen(25), 2), round(smallest_seen(225), 2)
-    (0.44, 0.17)
+    (0.43, 0.17)
     """
     from scipy.stats import binom
 

@@ -2,9 +2,10 @@
 
 import pytest
 from companion.verification import __main__ as verify
+from companion.verification import confirm
 
 from nalm.models import Stack
-from nalm.records import PUBLISHED, Store, code, confirm, freshness, run_all
+from nalm.records import PUBLISHED, Store, code, freshness, run_all
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Norms, Recipe, Run
 

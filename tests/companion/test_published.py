@@ -6,7 +6,6 @@ from companion import measures, published
 ROWS = {
     "division_golden_errors": 108,
     "division_values": 195,
-    "items": 67,
     "nau_nmu_fig9_gate_histogram": 30,
     "nau_nmu_figures": 990,
     "nau_nmu_logged_points": 6000,

@@ -173,8 +173,9 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
 
 def _with_inputs(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with their number of ``inputs``, each of which has one weight, in an NMRU two."""
-    entries = [len(json.loads(weights)["0.weight"][0]) for weights in rows["weights"]]
-    return rows.assign(inputs=entries // (1 + rows["model"].str.startswith("NMRU")))
+    kept = rows["weights"].notna()  # a row without its weights does not say
+    entries = rows.loc[kept, "weights"].map(lambda weights: len(json.loads(weights)["0.weight"][0]))
+    return rows.assign(inputs=entries // (1 + rows.loc[kept, "model"].str.startswith("NMRU")))
 
 
 def with_small_numbers(rows: Rows, units: list[str]) -> Rows:
