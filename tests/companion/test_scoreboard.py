@@ -875,7 +875,8 @@ def test_writing_and_checking(book, capsys):
     )
     assert _item(board, "division", "Figure 3")["verdict"] == "reproduced"
     counted = scoreboard.summary(board).frame.set_index(["kind", "paper"])
-    assert counted.loc[("experiments", "all"), ["items", "reproduced", "open"]].tolist() == [44, 1, 43]
+    assert counted.loc[("experiments", "all"), ["items", "reproduced", "open"]].tolist() == [44, 1, 42]
+    assert _item(board, "division", "Table 7")["verdict"] == "not comparable"
     page = scoreboard.Board(board)._repr_html_()
     assert page.count("<tr data-paper=") == 67
     assert '<a href="division/no-redundancy.html">Neural Division Modules, Figure 3</a>' in page
