@@ -6,6 +6,8 @@ it stands before whatever imports such packages. An import is no code that a run
 
 from importlib.util import find_spec
 
+__all__: list[str] = []  # its names are asked for one by one
+
 NEEDED = {
     "train": ("pydantic", "scipy", "torchdiffeq", "pandas", "tqdm", "platformdirs", "filelock"),
     "digits": ("torchvision", "sklearn"),

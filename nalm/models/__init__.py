@@ -6,11 +6,22 @@ of units. ``recorded`` is how the names of the parameters begin that rows keep.
 """
 
 from nalm.extras import train as _  # noqa: F401
-from nalm.models.digit_sequence import DigitSequence
+from nalm.models.digit_sequence import DigitCNN, DigitSequence, DigitSequenceNetwork, activation_penalty
 from nalm.models.gated_stack import GatedStack
-from nalm.models.node import NODE
+from nalm.models.node import NODE, ODENetwork
 from nalm.models.stack import Layer, Stack
 
-__all__ = ["NODE", "AnyModel", "DigitSequence", "GatedStack", "Layer", "Stack"]
+__all__ = [
+    "NODE",
+    "AnyModel",
+    "DigitCNN",
+    "DigitSequence",
+    "DigitSequenceNetwork",
+    "GatedStack",
+    "Layer",
+    "ODENetwork",
+    "Stack",
+    "activation_penalty",
+]
 
 AnyModel = Stack | GatedStack | DigitSequence | NODE

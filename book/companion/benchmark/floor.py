@@ -96,7 +96,7 @@ def floor(runs: Sequence[Run]) -> Callable[[Tensor], Tensor]:
 
 
 READER = 2 * 576 * 25 * 20 + 3 * (64 * 500 * 50 + 800 * 500 + 500)
-"""Multiply-adds per image of an update of :class:`nalm.models.digit_sequence.DigitCNN`: for the outputs of
+"""Multiply-adds per image of an update of :class:`nalm.models.DigitCNN`: for the outputs of
 its layers (places · terms · maps), the gradients for their weights and, but for the first layer, for their
 inputs.
 """

@@ -40,13 +40,13 @@ _METHODS = {"euler": _euler, "rk4": _rk4}
 
 
 class Rollout:
-    """States at given times, as :class:`~nalm.models.node.ODENetwork` has them; the tests compare the two.
+    """States at given times, as :class:`~nalm.models.ODENetwork` has them; the tests compare the two.
 
     Args:
         derivative: of (parameters, states (runs, entries)).
         initial_state: (entries,) float64, of all runs.
         times: (times,) float64, not negative.
-        method, step: as in :class:`~nalm.models.node.ODENetwork`.
+        method, step: as in :class:`~nalm.models.ODENetwork`.
         wrap: compiles a function, or leaves it.
 
     Raises:
