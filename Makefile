@@ -2,7 +2,8 @@
 
 PYTHON ?= python3
 PORT ?= 8000
-JOBS ?= 2
+# Processes that test; on two cores the third uses what the others wait.
+JOBS ?= 3
 MINUTES ?= 10
 
 BIN := .venv/bin
@@ -110,10 +111,11 @@ test: $(READY)
 test-quick: $(READY)
 	$(PYTEST) $(QUICK)
 
-test-fresh:
+test-fresh: $(READY)
 	$(PYTHON) tests/fresh.py
 	$(PYTHON) tests/versions.py oldest
 	$(PYTHON) tests/versions.py newest
+	$(BIN)/python -m pytest tests/wheel.py
 
 test-units: $(READY)
 	$(PYTEST) tests nalm --ignore=tests/book

@@ -1,4 +1,7 @@
-"""The wheel holds the library and nothing else; its units need torch and numpy only, and are typed."""
+"""The wheel holds the library and nothing else; its units need torch and numpy only, and are typed.
+
+Part of ``make test-fresh``, as it installs.
+"""
 
 import subprocess
 import sys
