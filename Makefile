@@ -1,4 +1,4 @@
-# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make take-rows · make scoreboard · make strength · make bench · make soak · make lint · make wheel · make clean · make clean-cache
+# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make train-missing · make take-rows · make scoreboard · make strength · make bench · make soak · make lint · make wheel · make clean · make clean-cache
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -17,7 +17,7 @@ QUICK := tests/units tests/tasks tests/records/test_store.py tests/training/test
 BROWSER = CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book live rerun verify compare-code replay take-rows scoreboard strength bench soak lint wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
+.PHONY: help setup book live rerun verify compare-code replay train-missing take-rows scoreboard strength bench soak lint wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
 
 help:
 	@echo 'make book            build the book into $(HTML)'
@@ -29,6 +29,7 @@ help:
 	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 CONFIRM=1 ARGS="…"'
 	@echo 'make compare-code    run the code of a commit and the present one side by side, bit for bit: AGAINST=COMMIT EXPERIMENT=…'
 	@echo 'make replay          train the recorded runs of an experiment as the authors did, seed by seed: EXPERIMENT=division/no-redundancy ARGS="--results publish"'
+	@echo 'make train-missing   train what is still missing, in order of value and at the lowest priority, into .training/results: ARGS=--list'
 	@echo 'make take-rows       take up the rows of another folder of results: FROM=FOLDER EXPERIMENT=… ARGS="--replace-older"'
 	@echo 'make scoreboard      write the scoreboard and the table of the README anew from the recorded runs'
 	@echo 'make strength        corrupt the rows of every judged experiment and judge it again: what its verdict would notice'
@@ -76,6 +77,12 @@ compare-code: $(READY)
 replay: $(READY)
 	@test -n '$(EXPERIMENT)' || { echo 'Say which experiment: make replay EXPERIMENT=division/no-redundancy.' >&2; exit 1; }
 	$(BIN)/python -m companion.replay '$(EXPERIMENT)' $(ARGS)
+
+# In a checkout of its own at the present commit, so that edits do not disturb it.
+train-missing: $(READY)
+	@test -d .training/checkout || git worktree add --quiet --detach .training/checkout
+	@git -C .training/checkout checkout --quiet --detach "$$(git rev-parse HEAD)"
+	@cd .training/checkout && PYTHONPATH="$$PWD:$$PWD/book" OMP_NUM_THREADS=1 '$(CURDIR)/$(BIN)/python' -m companion.missing ../results $(ARGS)
 
 take-rows: $(READY)
 	@test -n '$(FROM)' || { echo 'Say from which folder of results: make take-rows FROM=../elsewhere/book/results.' >&2; exit 1; }
