@@ -127,8 +127,8 @@ def train(results: Path, queue: Sequence[Job] = QUEUE) -> Iterator[str]:
     for job in queue:
         runs, missing = left(job, results)
         start = time.monotonic()
-        if missing:
-            run_all(missing, job.results, str(results))
+        if missing:  # all of them are asked for, so that an interrupted training finds its ensembles again
+            run_all(runs, job.results, str(results))
         hours = (time.monotonic() - start) / 3600
         yield f"{job.what}: {len(missing)} runs trained in {hours:.2f} hours, all {len(runs)} are recorded"
 
