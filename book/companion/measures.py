@@ -29,19 +29,21 @@ if TYPE_CHECKING:
 __all__ = [
     "Interval",
     "Spread",
-    "success_rate",
+    "independent_runs",
     "mean",
-    "median",
-    "solved_at",
-    "solved_at_median",
-    "sparsity_error",
     "mean_and_standard_error",
+    "median",
     "median_and_mad",
     "median_of_best",
     "nondominated",
     "operands_first",
     "require_columns",
+    "solved_at",
+    "solved_at_median",
+    "sparsity_error",
+    "success_rate",
     "summarise",
+    "wilson",
 ]
 
 _LARGEST_ERROR = 0.5  # a weight is never further than this from the nearest allowed value
@@ -74,23 +76,65 @@ class Spread:
     n: int
 
 
-def success_rate(success: Sequence[bool], confidence: float = 0.95) -> Interval:
+def success_rate(
+    success: Sequence[bool], confidence: float = 0.95, *, seeds: Sequence[int] | None = None
+) -> Interval:
     """Share of true values with the Wilson score interval (no continuity correction).
 
     A missing value counts as a failure.
 
+    Args:
+        success: of each run.
+        confidence: of the interval.
+        seeds: of each run, where several runs share one. Those start from the same weights, so they are not
+            independent: the interval is that of :func:`independent_runs`.
+
     >>> success_rate([True] * 16 + [False] * 9)
     Interval(estimate=0.64, low=0.4451..., high=0.7975..., n=25)
+    >>> success_rate([True, True, False, False], seeds=[0, 0, 1, 1])
+    Interval(estimate=0.5, low=0.0945..., high=0.9054..., n=4)
     """
-    from scipy.stats import binomtest
-
-    values = _vector(success, "success")
-    n = values.size
+    values = np.nan_to_num(_vector(success, "success")).astype(bool)
+    n, count = values.size, int(np.count_nonzero(values))
     if n == 0:
         return _nothing()
-    count = int(np.count_nonzero(np.nan_to_num(values)))
-    low, high = binomtest(count, n).proportion_ci(confidence, method="wilson")
-    return Interval(count / n, float(low) if count else 0.0, float(high) if count < n else 1.0, n)
+    low, high = wilson(count / n, n if seeds is None else independent_runs(values, seeds), confidence)
+    return Interval(count / n, low if count else 0.0, high if count < n else 1.0, n)
+
+
+def independent_runs(success: Sequence[bool], seeds: Sequence[int]) -> float:
+    """How many independent runs would know a success rate as well as these, of which several share a seed.
+
+    That is p(1 - p) over the variance of the rate between seeds (Korn and Graubard, 1998); at least the
+    number of seeds, to which it falls where the runs of a seed all have the same outcome, and at most the
+    number of runs.
+
+    >>> independent_runs([True, True, False, False], seeds=[0, 0, 1, 1])
+    2.0
+    """
+    outcomes = np.asarray(success, dtype=float)
+    _, places = np.unique(np.asarray(seeds), return_inverse=True)
+    groups, rate = int(places.max()) + 1, outcomes.mean()
+    if groups == outcomes.size:
+        return float(groups)
+    apart = np.bincount(places, outcomes - rate)
+    variance = groups / max(groups - 1, 1) * np.sum(apart**2) / outcomes.size**2
+    if not variance:
+        return float(groups if rate in (0.0, 1.0) else outcomes.size)
+    return float(np.clip(rate * (1 - rate) / variance, groups, outcomes.size))
+
+
+def wilson(rate: float, runs: float, confidence: float = 0.95) -> tuple[float, float]:
+    """The ends of the score interval of a rate of any number of runs, whole or not.
+
+    >>> wilson(0.64, 25)
+    (0.4451..., 0.7975...)
+    """
+    from scipy.stats import norm
+
+    z = norm.ppf((1 + confidence) / 2)
+    centre, half = rate + z**2 / (2 * runs), z * np.sqrt(rate * (1 - rate) / runs + z**2 / (4 * runs**2))
+    return float((centre - half) / (1 + z**2 / runs)), float((centre + half) / (1 + z**2 / runs))
 
 
 def mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
@@ -314,7 +358,8 @@ def summarise(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     table = []
     for names, group in groups:
         won = np.nan_to_num(_vector(group["success"], "success")).astype(bool)
-        rate = success_rate(won)
+        seeds = group["seed"] if "seed" in group else None
+        rate = success_rate(won, seeds=seeds)
         steps = group["solved_at"][won]
         speed, middle, sparsity = (
             solved_at(steps),

@@ -69,7 +69,7 @@ class Rows:
     def rate(self, **where: Any) -> str:
         """The success rate with Wilson's interval."""
         part = self.of(**where)
-        return text(measures.success_rate(part.success)) if len(part) else NOT_RUN
+        return text(measures.success_rate(part.success, seeds=part.frame["seed"])) if len(part) else NOT_RUN
 
     def share(self, which: pd.Series | np.ndarray) -> str:
         """How many of the rows a condition holds for, ``"3 of 9"``."""

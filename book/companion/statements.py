@@ -7,7 +7,9 @@ the paper. The rules, the same for all items:
 
 * A number agrees if the two 95 % intervals overlap: Wilson's for a rate, the papers' own for means; a
   published number without an interval agrees if it lies in ours. :func:`smallest_seen` says which
-  difference of two rates this sees.
+  difference of two rates this sees. Runs that share a seed, as those on several ranges do, share their
+  initial weights: a rate that pools them has the interval of
+  :func:`companion.measures.independent_runs`.
 * A sentence agrees if it holds in the rows.
 * A verdict is computed, never entered: see :meth:`Item.judge`.
 """
@@ -342,10 +344,19 @@ def rounded(number: float, digits: int) -> Interval:
     return Interval(number, number - half, number + half, 0)
 
 
-def rate(number: float, runs: int) -> Interval:
-    """A published success rate of this many runs."""
+def rate(number: float, runs: int, independent: float | None = None) -> Interval:
+    """A published success rate of this many runs.
+
+    Args:
+        number: the rate.
+        runs: how many.
+        independent: as how many independent runs they count; nothing is published of it, so where runs share
+            seeds it is :func:`companion.measures.independent_runs` of ours.
+    """
     solved = round(number * runs)
-    return measures.success_rate([True] * solved + [False] * (runs - solved))
+    if independent is None:
+        return measures.success_rate([True] * solved + [False] * (runs - solved))
+    return Interval(solved / runs, *measures.wilson(solved / runs, independent), runs)
 
 
 def student(number: float, standard_error: float, runs: int) -> Interval:

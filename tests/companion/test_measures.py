@@ -226,3 +226,34 @@ def test_bad_input_is_one_sentence(rows):
         measures.median_of_best([], best=1, of=3)
     with pytest.raises(ValueError, match="one value per run"):
         measures.success_rate([[True]])
+
+
+def test_runs_that_share_a_seed_are_not_independent():
+    """Ten seeds on nine ranges: where all ranges of a seed agree, ninety runs are as good as ten."""
+    seeds = np.repeat(np.arange(10), 9)
+    alike = np.isin(seeds, [0, 1, 2, 3])
+    assert measures.independent_runs(alike, seeds) == 10
+    pooled, ten = measures.success_rate(alike, seeds=seeds), measures.success_rate([True] * 4 + [False] * 6)
+    assert (pooled.low, pooled.high, pooled.n) == (pytest.approx(ten.low), pytest.approx(ten.high), 90)
+    assert measures.independent_runs([True] * 90, seeds) == 10
+
+
+def test_unrelated_outcomes_count_nearly_in_full():
+    generator = np.random.default_rng(0)
+    seeds = np.repeat(np.arange(25), 9)
+    found = [measures.independent_runs(generator.random(225) < 0.7, seeds) for _ in range(200)]
+    assert 180 < np.mean(found) <= 225
+
+
+def test_intervals_of_runs_that_share_seeds_cover():
+    """Seeds differ in how often they succeed: the interval holds the mean of all seeds in 95 % of cases, that
+    of independent runs does not.
+    """
+    generator, seeds = np.random.default_rng(1), np.repeat(np.arange(25), 9)
+    chances = generator.beta(0.5, 0.5, size=(400, 25))
+    inside = {True: 0, False: 0}
+    for rates in chances:
+        won = generator.random(225) < np.repeat(rates, 9)
+        for shared in inside:
+            inside[shared] += 0.5 in measures.success_rate(won, seeds=seeds if shared else None)
+    assert inside[True] >= 0.92 * 400 and inside[False] < 0.8 * 400

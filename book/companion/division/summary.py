@@ -188,7 +188,7 @@ def with_small_numbers(rows: Rows, units: list[str]) -> Rows:
 def rate(rows: Rows, **where: object) -> Interval | str:
     """A success rate, for a table."""
     part = rows.of(**where)
-    return measures.success_rate(part.success) if len(part) else NOT_RUN
+    return measures.success_rate(part.success, seeds=part.frame["seed"]) if len(part) else NOT_RUN
 
 
 def rates(rows: Rows, models: Iterable[str], places: Iterable[str]) -> pd.DataFrame:
@@ -301,7 +301,8 @@ def text_and_code() -> pd.DataFrame:
     lines = []
     for difference, (experiment, *sides) in pairs.items():
         rows = Rows(read(f"division/{experiment}"))
-        code, other = (measures.success_rate(rows.of(**side).success) for side in sides)
+        parts = [rows.of(**side) for side in sides]
+        code, other = (measures.success_rate(part.success, seeds=part.frame["seed"]) for part in parts)
         lines.append((difference, code, other, "overlap" if code.overlaps(other) else "apart"))
     errors = Rows(read("division/no-redundancy")).of(model=REAL_NPU).solved.frame["sparsity_error"]
     lines.append(
