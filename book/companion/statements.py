@@ -5,11 +5,12 @@ An **item** is a figure or a table. It knows its protocol, the rows that belong 
 why what differs does. A **statement** is a number (:class:`Comparison`) or a sentence (:class:`Claim`) of
 the paper. The rules, the same for all items:
 
-* A number agrees if the two 95 % intervals overlap: Wilson's for a rate, the papers' own for means; a
-  published number without an interval agrees if it lies in ours. :func:`smallest_seen` says which
-  difference of two rates this sees. Runs that share a seed, as those on several ranges do, share their
-  initial weights: a rate that pools them has the interval of
-  :func:`companion.measures.independent_runs`.
+* A number agrees if it is not significantly apart from ours: :attr:`Comparison.apart`, its distance in
+  standard errors, stays below a limit that 95 of 100 true replications of an item pass with all their numbers
+  (:data:`FALSE_ALARM`, divided among them as Bonferroni does). A published number without an interval counts
+  as uncertain as ours, which is of as many runs. :func:`smallest_seen` says which difference of two rates
+  this sees. Runs that share a seed, as those on several ranges do, share their initial weights: a rate that
+  pools them has the interval of :func:`companion.measures.independent_runs`.
 * A sentence agrees if it holds in the rows.
 * A verdict is computed, never entered: see :meth:`Item.judge`.
 """
@@ -30,6 +31,7 @@ from companion.measures import Interval
 from companion.tables import Table, text
 
 __all__ = [
+    "FALSE_ALARM",
     "VERDICTS",
     "Claim",
     "Comparison",
@@ -67,12 +69,24 @@ Read = Callable[[str], pd.DataFrame]
 """The recorded rows of an experiment by its name."""
 
 
+FALSE_ALARM = 0.05
+"""The share of true replications of an item some number of which would differ by chance: of 44 experiments
+about two.
+"""
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """A number measured here beside the published one, each with its interval (of no width if there is
-    none).
+    """A number measured here beside the published one, each with its 95 % interval (the published one of no
+    width and ``n=0`` if there is none).
 
-    Numbers that are apart by no more than ``factor`` agree as well.
+    Args:
+        what: what is measured.
+        ours, published: the two numbers.
+        factor: numbers that are apart by no more than this factor agree as well.
+        id: of the statement, where an explanation names it.
+        predicted: our interval is that of another experiment of this kind, not of the truth behind ours.
+        family: how many numbers the item compares; :meth:`Item.compared_with` says it.
     """
 
     what: str
@@ -80,14 +94,51 @@ class Comparison:
     published: Interval
     factor: float = 1.0
     id: str = ""
+    predicted: bool = False
+    family: int = 1
+
+    @property
+    def apart(self) -> float:
+        """How many standard errors the two numbers are apart; NaN if one of them is missing.
+
+        By the square-and-add method (Newcombe, 1998; Zou and Donner, 2008): of each number that side of its
+        interval counts which faces the other, so intervals need not be symmetric.
+        """
+        ours, published = self.ours, self.published
+        distance = published.estimate - ours.estimate
+        if math.isnan(distance):  # infinite medians of runs that diverged are equal
+            return 0.0 if ours.estimate == published.estimate else math.nan
+        sides = ours.estimate - ours.low, ours.high - ours.estimate
+        if distance < 0:
+            sides = sides[::-1]
+        away, facing = sides
+        theirs = published.estimate - published.low if distance > 0 else published.high - published.estimate
+        if self.predicted:
+            theirs = 0.5  # counts are whole
+        elif published.n == 0:
+            theirs += away
+        width = math.hypot(facing, theirs)
+        return abs(distance) / width * _Z_95 if width else 0.0 if distance == 0 else math.inf
 
     @property
     def agrees(self) -> bool:
         ours, published = self.ours.estimate, self.published.estimate
-        return self.ours.overlaps(self.published) or published / self.factor < ours < published * self.factor
+        near = self.apart <= _standard_errors(self.family)
+        return near or published / self.factor < ours < published * self.factor
 
     def __str__(self) -> str:
         return text(self.ours)
+
+
+_Z_95 = 1.959964
+
+
+@cache
+def _standard_errors(family: int) -> float:
+    """How far apart one of so many numbers may be."""
+    from scipy.stats import norm
+
+    return float(norm.isf(FALSE_ALARM / family / 2))
 
 
 @dataclass(frozen=True)
@@ -180,6 +231,18 @@ class Item:
         rows = rows if own.empty else own
         return rows[rows["iterations"] == rows["iterations"].max()] if self.iterations else rows
 
+    def compared_with(self, rows: pd.DataFrame | None = None) -> list[Statement]:
+        """Its statements, each number knowing how many there are.
+
+        Args:
+            rows: those that belong to it; none where nothing is trained.
+        """
+        if self.statements is None:
+            return []
+        found = list(self.statements() if rows is None else self.statements(rows))
+        family = max(1, sum(isinstance(one, Comparison) for one in found))
+        return [replace(one, family=family) if isinstance(one, Comparison) else one for one in found]
+
     def judge(self, rows: pd.DataFrame | None = None, read: Read | None = None) -> Judgement:
         """What it states beside what the rows say.
 
@@ -192,7 +255,7 @@ class Item:
             read: recorded rows by experiment, for explanations; needed where some depend on rows.
         """
         if self.kind != "experiment":
-            return self._judged(list(self.statements() if self.statements else ()), read, 0)
+            return self._judged(self.compared_with(), read, 0)
         rows = self.select(rows if rows is not None else pd.DataFrame())
         if rows.empty or self.statements is None:
             return Judgement(self, (), "open", "", 0)
@@ -200,7 +263,7 @@ class Item:
             rows.groupby(list(self.by))["seed"].nunique() if self.by else pd.Series([rows["seed"].nunique()])
         )
         complete = len(sizes) >= self.runs // self.seeds and int(rows["iterations"].max()) >= self.iterations
-        compared = list(self.statements(rows)) if complete else []
+        compared = self.compared_with(rows) if complete else []
         return self._judged(compared, read, int(sizes.min()) if complete else 0)
 
     def judge_so_far(self, rows: pd.DataFrame, part: Which = every, read: Read | None = None) -> Judgement:
@@ -213,7 +276,9 @@ class Item:
             return whole
         found = self.select(rows)
         full = found if found.empty else found[found["iterations"] >= self.iterations]
-        return whole if full.empty else replace(whole, statements=tuple(filter(part, self.statements(full))))
+        return (
+            whole if full.empty else replace(whole, statements=tuple(filter(part, self.compared_with(full))))
+        )
 
     def _judged(self, compared: list[Statement], read: Read | None, seeds: int) -> Judgement:
         differing = {one.id or one.what for one in compared if not one.agrees}
@@ -309,19 +374,23 @@ class Statements(Table):
 
 
 @cache
-def smallest_seen(seeds: int, power: float = 0.8) -> float:
-    """The smallest difference between two success rates, one of them one half, that overlap of Wilson
-    intervals sees with this power.
+def smallest_seen(seeds: int, power: float = 0.8, family: int = 1) -> float:
+    """The smallest difference between two success rates, one of them one half, that a comparison of as many
+    seeds each sees with this power.
+
+    Args:
+        seeds: of either.
+        power: share of cases.
+        family: how many numbers the item compares.
 
     >>> round(smallest_seen(25), 2), round(smallest_seen(225), 2)
-    (0.43, 0.17)
+    (0.36, 0.14)
     """
     from scipy.stats import binom
 
     counts = np.arange(seeds + 1)
-    intervals = [measures.success_rate([True] * count + [False] * (seeds - count)) for count in counts]
-    low, high = np.array([one.low for one in intervals]), np.array([one.high for one in intervals])
-    apart = (low[:, None] > high[None, :]) | (high[:, None] < low[None, :])
+    rates = [rate(count / seeds, seeds) for count in counts]
+    apart = np.array([[not Comparison("", a, b, family=family).agrees for b in rates] for a in rates])
     first = binom.pmf(counts, seeds, 0.5)
     for difference in np.arange(0.01, 0.5, 0.01):
         if first @ apart @ binom.pmf(counts, seeds, 0.5 + difference) >= power:

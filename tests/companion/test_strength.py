@@ -27,11 +27,13 @@ def test_corrupted_rows_lose_the_verdict(rows, place, name):
     if place not in rows:
         rows.clear()  # those of one item at a time
         rows[place] = item.select(rows_of(item)).reset_index(drop=True)
-    before = {one.what for one in item.statements(rows[place]) if one.agrees}
+    before = {one.what for one in item.compared_with(rows[place]) if one.agrees}
     falls = []
     for seed in range(3):
         after = {
-            one.what for one in item.statements(item.rows(corrupted(rows[place], name, seed))) if one.agrees
+            one.what
+            for one in item.compared_with(item.rows(corrupted(rows[place], name, seed)))
+            if one.agrees
         }
         falls.append(bool(before - after))
         if sum(falls) == 2:

@@ -87,7 +87,8 @@ def ranges_where(
     counts = np.take_along_axis(outcomes, again[None, None], axis=-1).sum(-1)
     low, high = np.quantile(relation(*counts).sum(0), [0.025, 0.975])
     count = int(relation(*won.sum(-1)).sum())
-    return Comparison(what, Interval(count, int(low), int(high), len(ranges)), exactly(stated))
+    ours = Interval(count, int(low), int(high), len(ranges))
+    return Comparison(what, ours, exactly(stated), predicted=True)
 
 
 def higher(rows: pd.DataFrame, one: str, other: str, what: str, ranges: Iterable[str] | None = None) -> Claim:

@@ -125,7 +125,11 @@ def _faster(rows: pd.DataFrame, one: str, other: str, ranges: list[str], what: s
             again.append(np.less(*drawn))
     low, high = np.quantile(np.sum(again, 0), [0.025, 0.975])
     return Comparison(
-        what, Interval(sum(earlier), int(low), int(high), len(earlier)), exactly(len(earlier)), id=what
+        what,
+        Interval(sum(earlier), int(low), int(high), len(earlier)),
+        exactly(len(earlier)),
+        id=what,
+        predicted=True,
     )
 
 

@@ -65,7 +65,7 @@ def _table_1(rows: pd.DataFrame) -> Iterable[Comparison]:
                 printed = rate(value, 100)
             else:
                 printed = (
-                    exactly(value) if np.isnan(plus) else Interval(value, value - minus, value + plus, 0)
+                    exactly(value) if np.isnan(plus) else Interval(value, value - minus, value + plus, 100)
                 )
             yield Comparison(f"{model}, {name}", measure(rows[rows["model"] == model]), printed)
 

@@ -101,7 +101,7 @@ def strength(item: Item, rows: pd.DataFrame, samples: int = 40, seed: int = 0) -
     generator = np.random.default_rng(seed)
 
     def loses(sample: pd.DataFrame) -> bool:
-        return any(not one.agrees and one.what not in known for one in item.statements(item.rows(sample)))
+        return any(not one.agrees and one.what not in known for one in item.compared_with(item.rows(sample)))
 
     def share(draw: Callable[[], pd.DataFrame], draws: int) -> float:
         return float(np.mean([loses(draw()) for _ in range(draws)]))
