@@ -296,7 +296,7 @@ def freshness(experiment: str, folder: str | Path = PUBLISHED) -> Freshness:
         ValueError: an experiment without rows.
     """
     store = Store(folder, experiment)
-    rows = store.read()
+    rows = store.read(checked=False)
     if rows.empty:
         raise ValueError(f"There are no rows of {experiment!r} in {folder}.")
     return least_fresh(freshness_of(rows, store.sidecar()))

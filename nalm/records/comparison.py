@@ -113,7 +113,7 @@ def differences(
     """A phrase for each difference that is not accepted.
 
     Args:
-        row: as recorded; with the usual model and range of its configuration as ``"usual model"`` and
+        row: as recorded; with the model and range that its configuration is called as ``"usual model"`` and
             ``"usual range"``.
         new: the row of its run, trained again.
         others: the rows of the run's twins.
@@ -126,10 +126,9 @@ def differences(
         if not _same(row[c], new[c])
     ]
     for column in ("model", "range"):
-        if row[column] != row[f"usual {column}"]:
+        if str(row[column]) != str(row[f"usual {column}"]):
             found.append(
-                f"{column} is recorded as {row[column]}, other rows of its configuration say "
-                f"{row[f'usual {column}']}"
+                f"{column} is recorded as {row[column]}, its configuration is called {row[f'usual {column}']}"
             )
     if not any(_same(row["success"], one["success"]) for one in (new, *others)):
         found.append(f"success is recorded as {row['success']}, retrained {new['success']}")
@@ -171,7 +170,7 @@ def differences(
         )
     compare(
         "lows",
-        lambda one: _lows_apart(one, new, tolerances.floor),
+        lambda one: _lows_apart(one, new, tolerances.floor, run.recipe.log_interval),
         tolerances.errors,
         "of the test errors are others",
     )
@@ -226,21 +225,36 @@ def _weights_apart(a: dict[str, Any], b: dict[str, Any]) -> float:
     return largest
 
 
-def _lows_apart(a: dict[str, Any], b: dict[str, Any], floor: float) -> float:
-    """How far the lowest errors of two rows are apart, in decades: nothing if neither keeps them, infinite if
-    one does or of other sets.
+def _lows_apart(a: dict[str, Any], b: dict[str, Any], floor: float, interval: int) -> float:
+    """How far the lowest errors so far of two rows are apart, in decades, at the iteration where they are
+    furthest; one log interval earlier or later counts as the same time.
+
+    Nothing if neither keeps them, infinite if one does, or of other sets, or where only one is known.
     """
     first, second = ({} if pd.isna(row.get("lows")) else json.loads(row["lows"]) for row in (a, b))
     if first.keys() != second.keys():
         return math.inf
-    return max(
-        (
-            _decades_apart(lows[-1][1], second[name][-1][1], floor)
-            for name, lows in first.items()
-            if lows and second[name]
-        ),
-        default=0.0,
-    )
+    apart = 0.0
+    for name, lows in first.items():
+        for at in {iteration for iteration, _ in (*lows, *second[name])}:
+            apart = max(
+                apart,
+                *(
+                    _far(one, other, at, floor, interval)
+                    for one, other in ((lows, second[name]), (second[name], lows))
+                ),
+            )
+    return apart
+
+
+def _far(one: list, other: list, at: int, floor: float, interval: int) -> float:
+    """How far the lowest error of one at an iteration is from what the other reaches around it."""
+    around = [_lowest(other, time) for time in (at - interval, at, at + interval)]
+    return min(_decades_apart(_lowest(one, at), error, floor) for error in around)
+
+
+def _lowest(lows: list, until: int) -> float:
+    return min((error for iteration, error in lows if iteration <= until), default=math.inf)
 
 
 def _decades_apart(a: float, b: float, floor: float) -> float:

@@ -29,6 +29,8 @@ COLUMNS = [
     "batch", "weights",
 ]  # fmt: skip
 """The columns that every results file has; an experiment's own columns come after them."""
+NAMES = ("model", "range")
+"""What a configuration is called; the sidecar has it as well."""
 BYTES_PER_ROW = 2000
 """Room that a row and its part of the sidecar may need."""
 EXACTLY: dict[str, Any] = (
@@ -62,14 +64,18 @@ class Store:
         self.rows_file = Path(folder) / f"{experiment}.csv"
         self.sidecar_file = self.rows_file.with_suffix(".json")
 
-    def read(self) -> pd.DataFrame:
+    def read(self, checked: bool = True) -> pd.DataFrame:
         """All rows.
+
+        Args:
+            checked: whether rows that are not as they were recorded are refused.
 
         Raises:
             ValueError: a file that is not a results file of this experiment, or is damaged; it is left as it
                 is.
         """
-        recorded = self.sidecar().get("rows", 0)  # before the rows, which another process may be adding to
+        sidecar = self.sidecar()  # before the rows, which another process may be adding to
+        recorded = sidecar.get("rows", 0)
         if not self.rows_file.exists():
             if recorded:
                 raise ValueError(
@@ -86,18 +92,32 @@ class Store:
             ) from None
         self._check(rows)
         self._check_nothing_lost(rows, recorded)
+        if checked and (damaged := _damaged(rows, sidecar)):
+            raise ValueError(
+                f"{self.rows_file} holds rows that are not as they were recorded, of the batch {damaged[0]}; "
+                "restore it, nothing was written."
+            )
         return rows
 
     def sidecar(self) -> dict[str, Any]:
-        """``{"configurations": {key: ...}, "batches": {id: provenance}, "rows": number}``, and
-        ``"confirmations"`` and ``"comparisons"`` where there are some.
+        """``{"configurations": {key: …}, "batches": {id: provenance}, "names": {key: …}, "rows": number}``,
+        and ``"confirmations"`` and ``"comparisons"`` where there are some.
         """
         if not self.sidecar_file.exists():
             return {"configurations": {}, "batches": {}, "rows": 0}
         try:
             content = json.loads(self.sidecar_file.read_text(encoding="utf-8"))
-            content["configurations"], content["batches"]
-        except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
+            for name, kind in {"configurations": dict, "batches": dict}.items():
+                if not isinstance(content[name], kind):
+                    raise TypeError(f"{name} is no {kind.__name__}")
+            if not all(isinstance(batch, dict) for batch in content["batches"].values()):
+                raise TypeError("a batch is no dict")
+            if type(content.get("rows", 0)) is not int:
+                raise TypeError("rows is no number")
+            for name in ("confirmations", "comparisons"):
+                if not all(isinstance(note, dict) for note in content.get(name, [])):
+                    raise TypeError(f"{name} is no list of dicts")
+        except (ValueError, KeyError, TypeError, RecursionError, UnicodeDecodeError) as error:
             raise ValueError(
                 f"{self.sidecar_file} is not a readable sidecar file ({error!r}); repair or move it, "
                 "nothing was written."
@@ -147,30 +167,36 @@ class Store:
             # Of what will be read, in which a number may have become another kind of number.
             found = digests(_read(io.StringIO(text)))
             sidecar["configurations"].update(configurations)
+            named = {row["key"].rpartition("-")[0]: {name: row[name] for name in NAMES} for row in rows}
+            sidecar["names"] = sidecar.get("names", {}) | named
             sidecar["batches"][batch] = dict(provenance)
             if instead_of:
-                sidecar["batches"] = {
-                    name: sidecar["batches"][name] | {"digest": digest} for name, digest in found.items()
-                }
-            sidecar["batches"][batch] |= {"digest": found[batch]}
-            # No row without its provenance, and no number of rows that are not there yet.
-            self._replace_sidecar(sidecar | {"rows": min(len(every), sidecar["rows"])})
+                sidecar["batches"] = {name: sidecar["batches"][name] for name in found}
+            # No row without its provenance, and no digest or number of rows that are not there yet.
+            batches = {
+                name: {key: value for key, value in of.items() if key != "digest" or value == found.get(name)}
+                for name, of in sidecar["batches"].items()
+            }
+            self._replace_sidecar(sidecar | {"batches": batches, "rows": min(len(every), sidecar["rows"])})
             _replace(self.rows_file, text)
-            self._replace_sidecar(sidecar | {"rows": len(every)})
+            # Of the others, those that were recorded before there were digests have none.
+            touched = found if instead_of else [batch]
+            batches |= {name: batches[name] | {"digest": found[name]} for name in touched}
+            self._replace_sidecar(sidecar | {"batches": batches, "rows": len(every)})
 
     def damaged(self) -> list[str]:
         """The batches whose rows are not those that were recorded: one was changed, removed, or added by
         hand.
         """
-        batches, found = self.sidecar()["batches"], digests(self.read())
-        return sorted(
-            batch for batch, digest in found.items() if batches.get(batch, {}).get("digest", digest) != digest
-        )
+        sidecar = self.sidecar()
+        return _damaged(self.read(checked=False), sidecar)
 
     def note(self, kind: str, note: dict[str, Any]) -> None:
         """Add to the sidecar's ``"confirmations"`` or ``"comparisons"``, as freshness reads them."""
         with self._locked():
-            self.read()  # a sidecar that was lost is not to be replaced by one that lacks what it said
+            self.read(
+                checked=False
+            )  # a sidecar that was lost is not to be replaced by one that lacks what it said
             sidecar = self.sidecar()
             self._replace_sidecar(sidecar | {kind: [*sidecar.get(kind, []), note]})
 
@@ -239,6 +265,13 @@ class Store:
 
 def _read(text: Path | io.StringIO) -> pd.DataFrame:
     return pd.read_csv(text, dtype={"key": str, "batch": str, "weights": str}, **EXACTLY)
+
+
+def _damaged(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[str]:
+    found = digests(rows)
+    known = {name: batch["digest"] for name, batch in sidecar["batches"].items() if "digest" in batch}
+    changed = {name for name, digest in found.items() if known.get(name, digest) != digest}
+    return sorted(changed | (known.keys() - found.keys()))
 
 
 def _replace(file: Path, text: str) -> None:

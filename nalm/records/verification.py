@@ -8,7 +8,7 @@ import random
 import secrets
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,16 @@ from nalm.records.workers import train_ensembles
 from nalm.training import Run, check_device
 from nalm.units.checks import choose
 
-__all__ = ["RECEIPTS", "CheckedRow", "Verification", "experiments", "rebuilt", "results_of", "verify_rows"]
+__all__ = [
+    "RECEIPTS",
+    "CheckedRow",
+    "Verification",
+    "can_be_written",
+    "experiments",
+    "rebuilt",
+    "results_of",
+    "verify_rows",
+]
 
 RECEIPTS = LOCAL.parent / "receipts"
 """The folder of receipts, where no other path is given."""
@@ -46,6 +55,9 @@ class CheckedRow:
         twins: the values of runs that differ from it by a rounding error only, by which differences are
             judged.
         ensemble: which of the verification's ensembles it was trained in.
+        beyond: the differences there would be if its twins did not count. A run that is chaotic, as many
+            failed ones are, is confirmed as one of this kind only, not in its digits; its batch's digest
+            guards these.
     """
 
     experiment: str
@@ -57,6 +69,7 @@ class CheckedRow:
     retrained: dict[str, Any]
     twins: tuple[dict[str, Any], ...] = ()
     ensemble: int | None = None
+    beyond: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -67,10 +80,21 @@ class CheckedRow:
         """Whether all compared values are the same to the last digit."""
         return self.passed and self.recorded == self.retrained
 
+    @property
+    def within_spread(self) -> bool:
+        """Whether it passed only because its twins are as far apart."""
+        return self.passed and bool(self.beyond)
+
+    @property
+    def _how(self) -> str:
+        if self.identical:
+            return "to the last digit"
+        return "within the spread of its twins" if self.within_spread else "up to rounding"
+
     def __str__(self) -> str:
         about = f"{self.experiment}: {self.name} ({self.key})"
         if self.passed:
-            return f"PASS {about}, {'to the last digit' if self.identical else 'up to rounding'}"
+            return f"PASS {about}, {self._how}"
         return f"FAIL {about}" + "".join(f"\n     {difference}" for difference in self.differences)
 
 
@@ -85,17 +109,24 @@ class Verification:
     tolerances: Tolerances
     ensembles: tuple[dict[str, Any], ...]
     seconds: float
+    damaged: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
-        return all(row.passed for row in self.rows)
+        return all(row.passed for row in self.rows) and not self.damaged
 
     def __str__(self) -> str:
         good = sum(row.passed for row in self.rows)
         lines = [f"Sample {self.seed}: {len(self.rows)} of {self.candidates} rows", *map(str, self.rows)]
-        return "\n".join(
-            [*lines, f"{'PASS' if self.passed else 'FAIL'}: {good} of {len(self.rows)} rows are confirmed."]
-        )
+        lines += [
+            f"FAIL {name}: rows of the batch {batch} are not as they were recorded"
+            for name, batches in self.damaged.items()
+            for batch in batches
+        ]
+        verdict = "PASS" if self.passed else "FAIL"
+        if not self.rows:
+            return "\n".join([*lines[1:], f"{verdict}: the digests of {self.candidates} rows were compared."])
+        return "\n".join([*lines, f"{verdict}: {good} of {len(self.rows)} rows are confirmed."])
 
     def receipt(self) -> dict[str, Any]:
         """Everything that was done and found, as it is written to JSON."""
@@ -112,6 +143,7 @@ class Verification:
                 "tolerances": asdict(self.tolerances),
                 "seconds": round(self.seconds, 2),
                 "ensembles": list(self.ensembles),
+                "damaged": self.damaged,
                 "rows": [
                     {"verdict": "PASS" if row.passed else "FAIL", "identical": row.identical} | asdict(row)
                     for row in self.rows
@@ -126,6 +158,26 @@ class Verification:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(self.receipt(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return path
+
+
+def can_be_written(path: str | Path = "") -> None:
+    """Make sure that a receipt can be written there, before anything trains.
+
+    Args:
+        path: as :meth:`Verification.write` takes it.
+
+    Raises:
+        OSError: one sentence, if it cannot.
+    """
+    folder = Path(path).expanduser().parent if str(path) else RECEIPTS
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(
+            f"The receipt cannot be written to {folder} ({error.strerror}); name another place."
+        ) from None
 
 
 def experiments(folder: str | Path = PUBLISHED) -> list[str]:
@@ -147,10 +199,11 @@ def verify_rows(
     tolerances: Tolerances = Tolerances(),
     progress: bool = True,
 ) -> Verification:
-    """Draw rows at random, train them again from their stored configuration and seed, and compare.
+    """Draw rows at random, train them again from their stored configuration and seed, and compare. Before,
+    the digests of all rows of these experiments are compared.
 
     Args:
-        rows: how many; all there are if fewer.
+        rows: how many; all there are if fewer. 0 trains nothing.
         experiment: one name, or some, to draw from; all if empty.
         seed: of the sample; a fresh one if not given.
         iterations: draw only from the rows that were trained for at most so many updates.
@@ -162,11 +215,11 @@ def verify_rows(
         progress: show a progress bar.
 
     Raises:
-        ValueError: an experiment that is not there, fewer than one row, a device that is not there, or no
-            rows to draw from.
+        ValueError: an experiment that is not there, a negative number of rows, a device that is not there, or
+            no rows to draw from.
     """
-    if rows < 1:
-        raise ValueError(f"The number of rows to verify is {rows}, but must be at least 1.")
+    if rows < 0:
+        raise ValueError(f"The number of rows to verify is {rows}, but must be 0 or more.")
     check_device(device)
     known = experiments(folder)
     if not known:
@@ -175,7 +228,7 @@ def verify_rows(
     chosen = sorted({choose("experiment", name, known) for name in asked}) or known
     stores = {name: Store(folder, name) for name in chosen}
     # before the sidecars, which then know all of these rows
-    rows_of = {name: store.read() for name, store in stores.items()}
+    rows_of = {name: store.read(checked=False) for name, store in stores.items()}
     sidecars = {name: store.sidecar() for name, store in stores.items()}
     candidates = [candidate for name in stores for candidate in _candidates(rows_of[name], sidecars[name])]
     candidates = [row for row in candidates if iterations is None or row["iterations"] <= iterations]
@@ -189,23 +242,52 @@ def verify_rows(
     sample = _draw(candidates, rows, seed, stale_first)
     checked, ensembles, seconds = _check(sample, sidecars, device, tolerances, progress)
     return Verification(
-        tuple(checked), len(candidates), seed, tuple(chosen), tolerances, tuple(ensembles), seconds
+        tuple(checked),
+        len(candidates),
+        seed,
+        tuple(chosen),
+        tolerances,
+        tuple(ensembles),
+        seconds,
+        {name: batches for name, store in stores.items() if (batches := store.damaged())},
     )
 
 
 def _candidates(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[dict[str, Any]]:
     if rows.empty:
         return []
-    configuration = rows["key"].str.rpartition("-")[0]
-    named = {
-        column: rows.groupby(configuration)[column].transform(lambda values: values.mode()[0])
+    configuration, names = rows["key"].str.rpartition("-")[0], sidecar.get("names", {})
+    usual = {
+        f"usual {column}": configuration.map(
+            lambda key, column=column: names.get(key, {}).get(column)
+        ).fillna(rows.groupby(configuration)[column].transform(lambda values: values.mode()[0]))
         for column in ("model", "range")
     }
-    usual = {f"usual {column}": values for column, values in named.items()}
-    ensemble_seconds = rows.groupby("batch")["seconds"].transform("sum")
+    seconds = pd.to_numeric(rows["seconds"], errors="coerce")
+    ensemble_seconds = seconds.groupby(rows["batch"]).transform("sum")
+    # One cell that is no number makes text of all others of its column.
+    numbers = {
+        name: rows[name].map(_number)
+        for name in rows
+        if (name in RESULTS or is_further_result(name))
+        and name != "weights"
+        and not pd.api.types.is_numeric_dtype(rows[name])
+    }
     return rows.assign(
-        freshness=freshness_of(rows, sidecar), ensemble_seconds=ensemble_seconds, **usual
+        freshness=freshness_of(rows, sidecar), ensemble_seconds=ensemble_seconds, **usual, **numbers
     ).to_dict("records")
+
+
+def _number(cell: Any) -> Any:
+    """What the cell of a results file says, whatever stands in the others."""
+    if not isinstance(cell, str):
+        return cell
+    if cell in ("True", "False"):
+        return cell == "True"
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
 
 
 def _draw(
@@ -302,9 +384,16 @@ def _retrain(
 def _compared(
     row: dict[str, Any], problem: str | None, retrained: _Retrained | None, tolerances: Tolerances
 ) -> CheckedRow:
-    found = [problem or ""]
+    found, beyond = [problem or ""], []
     if retrained is not None:
-        found = differences(row, retrained.row, retrained.twins, retrained.run, tolerances)
+        try:
+            alone = replace(tolerances, spread=0.0)
+            found, beyond = (
+                differences(row, retrained.row, retrained.twins, retrained.run, how)
+                for how in (tolerances, alone)
+            )
+        except Exception as error:  # whatever stands in a row, the others are compared
+            found = [f"it cannot be compared: {error}"]
     return CheckedRow(
         experiment=row["experiment"],
         key=row["key"],
@@ -315,6 +404,7 @@ def _compared(
         retrained=results_of(retrained.row, retrained.row) if retrained else {},
         twins=tuple(results_of(twin, twin) for twin in retrained.twins) if retrained else (),
         ensemble=retrained.ensemble if retrained else None,
+        beyond=tuple(beyond),
     )
 
 

@@ -135,7 +135,10 @@ def test_a_published_row_counts_before_a_local_one(tmp_path, monkeypatch, traine
     rows = ask(runs(range(2)), published)
     ask(runs(range(2)), own)
     stale = Store(own, EXPERIMENT)
-    stale.rows_file.write_text(stale.read().assign(test_mse=0.5).to_csv(index=False))
+    changed = stale.read().assign(test_mse=0.5)
+    stale.rows_file.unlink(), stale.sidecar_file.unlink()
+    for batch, part in changed.groupby("batch"):
+        stale.add(part.to_dict("records"), {}, batch, {"device": "test"})
     assert ask(runs(range(2)), own)["test_mse"].tolist() == [0.5, 0.5]
     monkeypatch.setattr(memoised, "PUBLISHED", published)
     assert ask(runs(range(2)), own)["test_mse"].tolist() == rows["test_mse"].tolist()

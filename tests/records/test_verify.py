@@ -120,7 +120,7 @@ def test_a_row_alone_is_confirmed_as_well(recorded):
         ("iterations", 3000, "iterations is recorded as 3000"),
         ("threshold", 1.0, "threshold is recorded as 1.0"),
         ("stream", "common", "stream is recorded as common"),
-        ("model", "NRU", "model is recorded as NRU, other rows"),
+        ("model", "NRU", "model is recorded as NRU, its configuration is called"),
         ("range", "U[-2,2)", "range is recorded as"),
         ("test_mse", 0.5, "test_mse is recorded as"),
         ("sparsity_error", 0.3, "sparsity_error differ by up to"),
@@ -235,7 +235,7 @@ def test_only_short_runs_are_drawn_if_so_asked(recorded):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"rows": 0}, "number of rows to verify is 0, but must be at least 1"),
+        ({"rows": -1}, "number of rows to verify is -1, but must be 0 or more"),
         ({"experiment": "demo/verifed"}, "Unknown experiment 'demo/verifed': did you mean 'demo/verified'"),
         (
             {"experiment": ["demo/other", "x"]},
@@ -308,5 +308,5 @@ def test_from_the_command_line(recorded, store, tmp_path, monkeypatch, capsys):
         == 1
     )
     assert json.loads((tmp_path / "r.json").read_text())["verdict"] == "FAIL"
-    assert verify.main(["--rows", "0"]) == 2
-    assert capsys.readouterr().err == "The number of rows to verify is 0, but must be at least 1.\n"
+    assert verify.main(["--rows", "-1"]) == 2
+    assert capsys.readouterr().err == "The number of rows to verify is -1, but must be 0 or more.\n"

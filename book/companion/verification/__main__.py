@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 
 from nalm.records.folders import PUBLISHED
-from nalm.records.verification import experiments, verify_rows
+from nalm.records.verification import can_be_written, experiments, verify_rows
 from nalm.units.checks import choose
 
+from companion.scoreboard.items import EXPERIMENTS
 from companion.verification.confirmation import confirm
+from companion.verification.names import misnamed
 
 __all__ = ["main"]
 
@@ -24,7 +26,12 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m companion.verification.__main__",
         description="Train published rows again and compare.",
     )
-    parser.add_argument("--rows", type=int, default=5, help="how many rows are drawn (5)")
+    parser.add_argument(
+        "--rows",
+        type=int,
+        default=5,
+        help="how many rows are drawn (5); 0 compares digests and names of all, and trains nothing",
+    )
     parser.add_argument(
         "--experiment",
         action="append",
@@ -56,6 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = parser.parse_args(arguments)
     try:
+        if options.rows and not options.confirm:
+            can_be_written(options.receipt)
         if options.confirm:
             return _confirm(options)
         outcome = verify_rows(
@@ -70,11 +79,22 @@ def main(arguments: list[str] | None = None) -> int:
             progress=not options.quiet,
         )
         print(outcome)
+        if not options.rows:
+            return _named(options.folder, outcome.passed)
         print(f"Receipt: {outcome.write(options.receipt)}")
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     return 0 if outcome.passed else 1
+
+
+def _named(folder: Path, passed: bool) -> int:
+    """Says which rows bear another name than their experiment gives them."""
+    found = misnamed(list(EXPERIMENTS), folder)
+    for one in found:
+        print(f"FAIL {one}")
+    print(f"{'FAIL' if found else 'PASS'}: {len(found)} rows bear another name than their run.")
+    return 0 if passed and not found else 1
 
 
 def _confirm(options: argparse.Namespace) -> int:

@@ -83,7 +83,7 @@ def take_rows(
 
 
 def _plan(name: str, source: Store, target: Store, replace_older: bool) -> tuple:
-    rows, sidecar = source.read(), source.sidecar()
+    rows, sidecar = source.read(checked=False), source.sidecar()
     if rows.empty:
         raise ValueError(f"{source.rows_file} holds no rows.")
     if damaged := source.damaged():
