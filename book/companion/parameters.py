@@ -21,15 +21,22 @@ from nalm.records import check_scheduler, results_folder
 from nalm.training import check_device
 from nalm.units.checks import nearest
 
-__all__ = ["above", "at_least", "check", "one_of", "some_of", "some_or_none_of"]
+__all__ = ["above", "at_least", "between", "check", "one_of", "some_of", "some_or_none_of"]
 
 Rule = Callable[[str, Any], Any]
+MOST, MOST_SEEDS = 10**9, 10**6
+"""The largest count that a chapter takes: what is more fills the memory or never ends."""
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list": list}
 
 
 def at_least(lowest: float) -> Rule:
     """A rule: the number is ``lowest`` or more."""
     return _number(lambda value: value >= lowest, f"at least {lowest:g}")
+
+
+def between(lowest: float, highest: float) -> Rule:
+    """A rule: the number lies between these, both included."""
+    return _number(lambda value: lowest <= value <= highest, f"between {lowest:,} and {highest:,}")
 
 
 def above(limit: float) -> Rule:
@@ -105,10 +112,11 @@ def check(namespace: dict[str, Any], **rules: Rule) -> SimpleNamespace:
         for name, kind in namespace.get("__annotations__", {}).items()
     }
     for name, value in namespace.items():
-        if name not in declared and _is_parameter(name, value):
+        misspelt = name.strip("_").lower() in declared and isinstance(value, int | float | str)
+        if name not in declared and (_is_parameter(name, value) or misspelt):
             raise ValueError(f"There is no parameter {name!r}: {nearest(name, declared)}")
     everywhere = {
-        "seeds": at_least(1),
+        "seeds": between(1, MOST_SEEDS),
         "iterations": at_least(1),
         "device": _device,
         "results": _results,
@@ -141,6 +149,8 @@ def _typed(name: str, value: Any, kind: str) -> Any:
         raise TypeError(
             f"Parameter {name!r} must be of type {kind}, but is {value!r} of type {type(value).__name__}."
         )
+    if kind == "int" and value > MOST:
+        raise ValueError(f"Parameter {name!r} is {value}, but must be at most {MOST:,}.")
     return value
 
 

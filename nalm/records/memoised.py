@@ -4,8 +4,11 @@ recorded.
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -16,13 +19,17 @@ import pandas as pd
 
 from nalm.records.bar import TrainingBar
 from nalm.records.cluster import dask_team
+from nalm.records.comparison import is_further_result
 from nalm.records.folders import PUBLISHED, results_folder
 from nalm.records.row import whole_row_of
-from nalm.records.store import Store
+from nalm.records.store import COLUMNS, NAMES, Store
 from nalm.records.workers import Team, checkpoint_of, cores, train_ensembles
 from nalm.training import Log, Run, check_device
 
 __all__ = ["ensembles_of", "run_all"]
+
+FIXED = set(COLUMNS) - set(NAMES)
+"""Columns whose values follow from the run; a label may give it another model and range."""
 
 LARGEST_ENSEMBLE = 256
 """Rows are recorded after each ensemble; more runs at once are hardly faster on a CPU."""
@@ -95,6 +102,7 @@ def run_all(
     """
     runs = list(runs)
     keys = _keys(runs)
+    _check_labels(runs)
     if executor is not None and scheduler:
         raise ValueError("Give an executor or the address of a scheduler, not both.")
     if executor is None and not scheduler:
@@ -175,6 +183,8 @@ def _keys(runs: list[Run]) -> list[str]:
     for run in runs:
         arm = (id(run.task), id(run.model), id(run.recipe), run.threshold)
         if arm not in arms:
+            if found := re.search(r"'(\w+)': (-?inf|nan)\b", str(run.model_dump())):
+                raise ValueError(f"{found[1]} is {found[2]}, but must be a finite number.")
             arms[arm] = run.configuration_key
         keys.append(f"{arms[arm]}-{run.seed}")
     if len(set(keys)) < len(keys):
@@ -183,6 +193,25 @@ def _keys(runs: list[Run]) -> list[str]:
             f"The same run was asked for twice: seed {twice.seed} of {twice.labels or twice.task.label()}."
         )
     return keys
+
+
+def _check_labels(runs: list[Run]) -> None:
+    """A label becomes a cell of its run's row, which is read as it was written."""
+    labels = {label for run in runs for label in run.labels.items()}
+    for name in sorted({name for name, _ in labels}):
+        if name in FIXED or name == "lows" or is_further_result(name):
+            raise ValueError(f"A label cannot be called {name!r}: rows have a column of that name.")
+    texts = sorted({text for _, text in labels})
+    read = pd.read_csv(
+        io.StringIO(
+            "label\n"
+            + pd.Series(texts, dtype=object).to_csv(index=False, header=False, quoting=csv.QUOTE_ALL)
+        )
+    )
+    if texts and (
+        lost := [text for text, there in zip(texts, read["label"].notna(), strict=False) if not there]
+    ):
+        raise ValueError(f"A label cannot be {lost[0]!r}: it would be read as a missing value.")
 
 
 def _sources(folder: Path, names: Sequence[str]) -> list[Store]:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import io
 import json
 import os
+import platform
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from nalm.records.digest import digests
 
@@ -31,6 +33,8 @@ COLUMNS = [
 """The columns that every results file has; an experiment's own columns come after them."""
 NAMES = ("model", "range")
 """What a configuration is called; the sidecar has it as well."""
+PATIENCE = 10.0
+"""Seconds after which a process that waits for a lock says so."""
 BYTES_PER_ROW = 2000
 """Room that a row and its part of the sidecar may need."""
 EXACTLY: dict[str, Any] = (
@@ -216,7 +220,7 @@ class Store:
         """Nobody else writes meanwhile; what the operating system refuses is said in a sentence."""
         try:
             self.rows_file.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(self.rows_file.with_suffix(".lock")):
+            with _waiting(self.rows_file.with_suffix(".lock")):
                 yield
         except OSError as error:
             raise OSError(
@@ -261,6 +265,23 @@ class Store:
                 f"{self.rows_file} has lost rows (it is cut off or was edited); restore it, "
                 "nothing was written."
             )
+
+
+@contextmanager
+def _waiting(file: Path) -> Iterator[None]:
+    """The lock of a file; whoever waits for it long is told for whom."""
+    lock = FileLock(file)
+    try:
+        lock.acquire(timeout=PATIENCE)
+    except Timeout:
+        holder = file.read_text() or "another process"
+        print(f"{file} is held by {holder}; waiting for it.", file=sys.stderr, flush=True)
+        lock.acquire()
+    try:
+        file.write_text(f"process {os.getpid()} on {platform.node()}")
+        yield
+    finally:
+        lock.release()
 
 
 def _read(text: Path | io.StringIO) -> pd.DataFrame:

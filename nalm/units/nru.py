@@ -204,9 +204,7 @@ class NMRU(Unit):
         if self.gate is not None:
             nn.init.constant_(self.gate, 0.5)
 
-    def half(  # type: ignore[override]
-        self, c: Tensor, weight: Tensor, gate: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
+    def _half(self, c: Tensor, weight: Tensor, gate: Tensor | None) -> tuple[Tensor, Tensor]:
         """Product and angle ``(..., out)`` of one half of c; without ``sign`` the product is signed."""
         if self.gate_to == "zero":
             c = gate * c  # type: ignore[operator]
@@ -222,8 +220,8 @@ class NMRU(Unit):
         weights = self.weight.chunk(2, dim=-1)
         gates = (None, None) if self.gate is None else self.gate.chunk(2)
         # The two halves of c are never concatenated: apart, they fuse into one loop when compiled.
-        product_x, angle_x = self.half(x, weights[0], gates[0])
-        product_r, angle_r = self.half(reciprocal, weights[1], gates[1])
+        product_x, angle_x = self._half(x, weights[0], gates[0])
+        product_r, angle_r = self._half(reciprocal, weights[1], gates[1])
         y = product_x * product_r
         return y * torch.cos(angle_x + angle_r) if self.sign else y
 

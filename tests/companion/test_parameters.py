@@ -23,7 +23,11 @@ def test_good_parameters_come_back_with_their_types():
     ("changed", "error", "sentence"),
     [
         ({"sedes": 3}, ValueError, "no parameter 'sedes': did you mean 'seeds'"),
-        ({"seeds": 0}, ValueError, "'seeds' is 0, but must be at least 1"),
+        ({"seeds": 0}, ValueError, "'seeds' is 0, but must be between 1 and 1,000,000"),
+        ({"seeds": 10**12}, ValueError, "'seeds' is 1000000000000, but must be"),
+        ({"iterations": 10**30}, ValueError, "must be at most 1,000,000,000"),
+        ({"SEEDS": 3}, ValueError, "no parameter 'SEEDS'"),
+        ({"_seeds": 3}, ValueError, "no parameter '_seeds'"),
         ({"seeds": "3"}, TypeError, "'seeds' must be of type int, but is '3' of type str"),
         ({"seeds": True}, TypeError, "must be of type int"),
         ({"seeds": 2.0}, TypeError, "must be of type int"),

@@ -165,6 +165,29 @@ def test_bad_input_is_refused_before_anything_trains(asked, results, device, sen
     assert not trained
 
 
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        ({"seed": "a"}, "A label cannot be called 'seed'"),
+        ({"key": "a"}, "A label cannot be called 'key'"),
+        ({"test_mse": "a"}, "A label cannot be called 'test_mse'"),
+        ({"lows": "a"}, "A label cannot be called 'lows'"),
+        ({"arm": ""}, "A label cannot be '': it would be read as a missing value"),
+        ({"arm": "nan"}, "A label cannot be 'nan'"),
+    ],
+)
+def test_labels_that_would_not_be_read_back_are_refused(tmp_path, labels, sentence, trained):
+    with pytest.raises(ValueError, match=sentence):
+        run_all([run.but(labels=labels) for run in runs([0])], EXPERIMENT, results=str(tmp_path))
+    assert not trained
+
+
+def test_numbers_that_are_not_finite_are_refused(tmp_path, trained):
+    with pytest.raises(ValueError, match="threshold is inf, but must be a finite number"):
+        run_all([runs([0])[0].but(threshold=float("inf"))], EXPERIMENT, results=str(tmp_path))
+    assert not trained
+
+
 def test_a_damaged_store_stops_before_training(tmp_path, trained):
     file = Store(tmp_path, EXPERIMENT).rows_file
     file.parent.mkdir()

@@ -234,3 +234,26 @@ def test_a_killed_writer_leaves_whole_files(tmp_path):
     assert set(rows["batch"]) <= set(batches) and len(rows) >= 20
     add(store, "after")  # the dead writer's lock is gone with it
     assert len(store.read()) == len(rows) + 1
+
+
+def test_who_waits_for_a_lock_is_told_for_whom(tmp_path, monkeypatch, capsys):
+    from nalm.records import store as module
+
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    monkeypatch.setattr(module, "PATIENCE", 0.1)
+    held = multiprocessing.get_context("spawn").Process(target=hold, args=(store.rows_file, 1.5))
+    held.start()
+    while "held" not in (file.name for file in tmp_path.iterdir()):
+        time.sleep(0.05)
+    add(store, "b-0", batch="b2")
+    held.join()
+    assert f"is held by process {held.pid} on " in capsys.readouterr().err
+    assert store.read()["key"].tolist() == ["a-0", "b-0"]
+
+
+def hold(rows_file, seconds):
+    """Locks a store as another process would."""
+    with Store(rows_file.parents[1], EXPERIMENT)._locked():
+        (rows_file.parents[1] / "held").touch()
+        time.sleep(seconds)

@@ -48,6 +48,9 @@ MODELS = ("NPU", "RealNPU", "Dense")
 TERMS = ("r, with exponents of S and I of 0.4 to 0.7", "I, with an exponent of 0.8 to 1.2", "a power of R")
 """The hidden units of the RealNPU of Figure 5."""
 
+LIMITS = (0.1, 1.0)
+"""The mean squared errors below which the runs of Figure 4 are counted."""
+
 DETOURS = {
     "NPU, frozen after 300": ("NPU", {"imaginary_until": 300}),
     "NPU, frozen after 1000": ("NPU", {"imaginary_until": 1000}),
@@ -177,7 +180,8 @@ def share(rows: pd.DataFrame, model: str, limit: float, name: str = "") -> Compa
     ours = rows[rows["model"] == (name or model)]["valid_mse"] < limit
     printed = theirs[theirs["model"] == model]["valid_mse"] < limit
     what = f"{model}: runs with an MSE below {text(limit)}"
-    return Comparison(what, measures.success_rate(ours), measures.success_rate(printed))
+    rates = measures.success_rate(ours), measures.success_rate(printed)
+    return Comparison(what, *rates, family=len(MODELS) * len(LIMITS))
 
 
 def terms(rows: pd.DataFrame) -> np.ndarray:
@@ -235,7 +239,7 @@ def _real(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figure_4(rows: pd.DataFrame) -> Iterable[Comparison | Claim]:
-    for model, limit in product(MODELS, (0.1, 1.0)):
+    for model, limit in product(MODELS, LIMITS):
         yield share(rows, model, limit)
     ours = {model: rows[rows["model"] == model] for model in MODELS}
     lowest = {model: part["valid_mse"].min() for model, part in ours.items()}
@@ -279,7 +283,7 @@ def _table_a1() -> Iterable[Claim]:
 def _early_stop(read: Read) -> str:
     rows = read("npu/fractional-sir")
     rows = rows[rows["solver"] == "euler"]
-    shares = [share(rows, model, limit, stopped(model, 100)) for model, limit in product(MODELS, (0.1, 1.0))]
+    shares = [share(rows, model, limit, stopped(model, 100)) for model, limit in product(MODELS, LIMITS)]
     agree = sum(one.agrees for one in shares)
     return (
         "The authors' second stage ends when a line search fails. With L-BFGS stopped after 100 iterations "

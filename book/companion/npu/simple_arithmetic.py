@@ -140,7 +140,8 @@ def compared(rows: pd.DataFrame, task: str, model: str) -> Comparison:
     """The mean error of a model on a task, beside the printed one."""
     theirs = printed(task, model)
     ours = measures.mean(rows[rows["model"] == model][ERRORS[task]])
-    return Comparison(f"{model} on {task}", ours, student(theirs.estimate, theirs.spread, theirs.n))
+    them = student(theirs.estimate, theirs.spread, theirs.n)
+    return Comparison(f"{model} on {task}", ours, them, family=len(_NUMBERS))
 
 
 def apart(rows: pd.DataFrame, shut: np.ndarray) -> dict[str, tuple[float, float]]:
@@ -221,12 +222,15 @@ def _rows(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["model"].isin(SIMPLE) & (rows["arm"] == "code") & (rows["seed"] < _SEEDS)]
 
 
+_NUMBERS = list(product("÷+×√", ("RealNPU", "NPU", "NMU", "NALU", "iNALU", "Dense")))
+"""Task and model of each number of Table A2."""
+
 _BETTER = "the RealNPU performs better than the NPU"
 
 
 def _table_a2(rows: pd.DataFrame) -> Iterable[Comparison | Claim]:
     """The numbers, and what section 4.2 says of them."""
-    for task, model in product(("÷", "+", "×", "√"), ("RealNPU", "NPU", "NMU", "NALU", "iNALU", "Dense")):
+    for task, model in _NUMBERS:
         yield compared(rows, task, model)
     mean = rows.groupby("model")[list(ERRORS.values())].mean()
     npus, nalus = mean.loc[["NPU", "RealNPU"]], mean.loc[["NALU", "iNALU"]]
