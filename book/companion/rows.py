@@ -27,9 +27,10 @@ class Rows:
 
     Conditions are columns with the value, or the values, that they may have.
 
-    >>> rows = Rows(pd.DataFrame({"model": ["NAU", "NMU", "NMU"], "success": [True, True, False]}))
+    >>> runs = {"model": ["NAU", "NMU", "NMU"], "seed": [0, 0, 1], "success": [True, True, False]}
+    >>> rows = Rows(pd.DataFrame(runs))
     >>> rows.count(model="NMU"), rows.count(model="NRU"), rows.of(model=["NAU", "NMU"]).rate()
-    ('1 of 2', 'not run', '0.667 [0.208, 0.939]')
+    ('1 of 2', 'not run', '0.667 [0.159, 0.955]')
     """
 
     def __init__(self, frame: pd.DataFrame, results: str = "") -> None:
