@@ -64,7 +64,7 @@ rerun: $(READY)
 	@test -f '$(CHAPTER)' || { \
 	  echo 'There is no chapter $(CHAPTER); the chapters are: $(wildcard book/*/*.ipynb).' >&2; exit 1; }
 	@mkdir -p '_build/rerun/$(dir $(CHAPTER))'
-	$(BIN)/papermill '$(CHAPTER)' '_build/rerun/$(CHAPTER)' --kernel python3 $(ARGS)
+	@$(BIN)/python -m companion.rerun '$(CHAPTER)' '_build/rerun/$(CHAPTER)' $(ARGS)
 	@echo 'The chapter with these parameters: _build/rerun/$(CHAPTER)'
 
 verify: $(READY)

@@ -45,15 +45,16 @@ def above(limit: float) -> Rule:
 
 
 def one_of(names: Iterable[str]) -> Rule:
-    """A rule: the value is one of these names."""
+    """A rule: the value is one of these names; of numbers also as text, as papermill's ``-p`` passes it."""
     names = list(names)
+    written = {str(name): name for name in names}
 
     def rule(parameter: str, value: Any) -> Any:
-        if value not in names:
+        if value not in names and value not in written:
             raise ValueError(
                 f"Parameter {parameter!r} has the unknown value {value!r}: {nearest(value, names)}"
             )
-        return value
+        return value if value in names else written[value]
 
     return rule
 
@@ -67,8 +68,7 @@ def some_of(names: Iterable[Any]) -> Rule:
             raise ValueError(
                 f"Parameter {parameter!r} is empty: choose at least one of {', '.join(map(repr, names))}."
             )
-        for value in values:
-            one_of(names)(parameter, value)
+        values = [one_of(names)(parameter, value) for value in values]
         if len(set(values)) < len(values):
             raise ValueError(f"Parameter {parameter!r} names something twice: {values}.")
         return values

@@ -19,6 +19,7 @@ import pandas as pd
 
 from nalm.records.bar import TrainingBar
 from nalm.records.cluster import dask_team
+from nalm.records.code import OLDER, freshness_of
 from nalm.records.comparison import is_further_result
 from nalm.records.folders import PUBLISHED, results_folder
 from nalm.records.row import whole_row_of
@@ -60,7 +61,8 @@ def run_all(
         results: where new rows go: ``""`` the reader's own store, ``"publish"`` the book's, or a folder.
             Published rows are read in any case, and of a run that is in both places the published row counts.
         device: where missing runs are trained.
-        progress: show a progress bar while training.
+        progress: show a progress bar while training, and say how many rows are older than their code or come
+            from elsewhere than the published ones.
         executor: trains all missing runs instead of this process and its own worker processes. What it is
             given and returns is pickled if it has processes; an executor of threads gains nothing, as the
             ensembles of a process take turns.
@@ -129,12 +131,14 @@ def run_all(
                 compiled,
             )
         known = _known(sources)
+    if progress:
+        _say_where_from([known[key] for key in keys if key in known])
     if missing == len(runs) and not train:
         raise ValueError(
             f"None of the {len(runs):,} runs asked for is recorded; with train=True they are trained."
         )
     return pd.DataFrame(
-        [known[key] | run.labels for key, run in zip(keys, runs, strict=True) if train or key in known]
+        [known[key][1] | run.labels for key, run in zip(keys, runs, strict=True) if train or key in known]
     ).infer_objects()
 
 
@@ -221,9 +225,25 @@ def _sources(folder: Path, names: Sequence[str]) -> list[Store]:
     return [Store(place, name) for place in dict.fromkeys((folder, PUBLISHED)) for name in names]
 
 
-def _known(sources: list[Store]) -> dict[str, dict[str, Any]]:
-    """The rows by their key, of several with one key that of the last source."""
-    return {row["key"]: row for source in sources for row in source.read().to_dict("records")}
+def _known(sources: list[Store]) -> dict[str, tuple[Store, dict[str, Any]]]:
+    """The rows by their key and where they are, of several with one key that of the last source."""
+    return {row["key"]: (source, row) for source in sources for row in source.read().to_dict("records")}
+
+
+def _say_where_from(found: list[tuple[Store, dict[str, Any]]]) -> None:
+    """Old and new rows are not mixed in silence, nor the book's and the reader's own."""
+    older = elsewhere = 0
+    places = set()
+    for source in dict.fromkeys(store for store, _ in found):
+        rows = pd.DataFrame([row for store, row in found if store is source])
+        older += int((freshness_of(rows, source.sidecar()) == OLDER).sum())
+        if not source.rows_file.is_relative_to(PUBLISHED):
+            elsewhere += len(rows)
+            places.add(str(source.rows_file))
+    if elsewhere:
+        print(f"{elsewhere:,} of {len(found):,} rows come from {' and '.join(sorted(places))}.")
+    if older:
+        print(f"{older:,} of {len(found):,} rows are older than the code that they depend on.")
 
 
 def ensembles_of(runs: Sequence[Run], places: int) -> list[list[Run]]:

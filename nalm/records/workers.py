@@ -11,21 +11,14 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
+import pickle
 import platform
 import queue
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    wait,
-)
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +28,7 @@ import torch
 
 from nalm.models import NODE
 from nalm.records.code import code, code_on_disk
+from nalm.records.processes import own_processes
 from nalm.records.provenance import provenance
 from nalm.training import Log, Run, worth_compiling
 from nalm.training.checkpoint import SealedCheckpoint
@@ -182,24 +176,14 @@ def _is_long(runs: list[Run]) -> bool:
 def _own_processes(number: int) -> Iterator[Team]:
     context = multiprocessing.get_context("spawn")
     told, stopped = context.Queue(), context.Event()
-    with ProcessPoolExecutor(
-        number, mp_context=context, initializer=_begin, initargs=(told, stopped)
-    ) as pool:
+    with own_processes(number, _remember, (told, stopped)) as pool:
         yield Team(pool, _tell_parent, told, stopped.set)
 
 
-def _begin(told: Any, stopped: Any) -> None:
-    """In an own process: remember how to tell news, and end when the parent does, however that ends."""
+def _remember(told: Any, stopped: Any) -> None:
+    """In an own process: how to tell news."""
     global _parent
     _parent = told, stopped
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "a training process has a parent"
-
-    def end() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=end, daemon=True).start()
 
 
 def _tell_parent(news: News) -> None:
@@ -286,8 +270,21 @@ def _train_elsewhere(
         torch.set_num_threads(1)
         try:
             return _train(number, runs, device, folder if folder.is_dir() else None, tell, compiled)
+        except Exception as error:
+            raise _as_it_arrives(error) from None
         finally:
             torch.set_num_threads(threads)
+
+
+def _as_it_arrives(error: Exception) -> Exception:
+    """The error, or its sentence where another process could not read it: some of torch's compiler hold
+    frames and graphs.
+    """
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # reading calls what the error's class defines, which may fail in any way
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 def _check_code(run: Run, expected: str | None) -> None:

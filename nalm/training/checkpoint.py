@@ -5,7 +5,8 @@ code. Batches are functions of seed and iteration, so there is no position of a 
 that NumPy draws.
 
 A checkpoint saves time and holds no result. Where it cannot be written, training goes on, says so once, and
-tries again at the next occasion.
+tries again at the next occasion. One that another user could have written is not read: its weights would be
+recorded as if they had been trained here.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from nalm.training.ownership import is_own
 
 __all__ = ["Checkpoint", "SealedCheckpoint"]
 
@@ -49,7 +52,7 @@ class Checkpoint:
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with open(temporary, "wb") as stream:
+            with open(temporary, "wb", opener=_of_this_user) as stream:
                 stream.write(buffer.getbuffer())
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -66,10 +69,16 @@ class Checkpoint:
         self._tried = time.monotonic()
 
     def read(self) -> dict[str, Any] | None:
-        """The content; ``None`` if there is none or it cannot be read: then training starts anew, nothing
-        recorded is touched.
+        """The content; ``None`` if there is none, it cannot be read or is not this user's own: then training
+        starts anew, nothing recorded is touched.
         """
         try:
+            if not is_own(self.path):
+                self.warn(
+                    f"The checkpoint {self.path} belongs to another user, or others may write it; training "
+                    "starts anew."
+                )
+                return None
             return torch.load(self.path, map_location="cpu", weights_only=True)
         except FileNotFoundError:
             return None
@@ -80,6 +89,10 @@ class Checkpoint:
         """Remove the file, and those that a killed process was writing."""
         for file in (self.path, *self.path.parent.glob(f".{self.path.name}.*")):
             _remove(file)
+
+
+def _of_this_user(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _remove(file: Path) -> None:

@@ -29,6 +29,8 @@ from pathlib import Path
 import torch
 from platformdirs import user_cache_path
 
+from nalm.training.ownership import is_own
+
 __all__ = ["KEPT", "LARGEST", "clean", "elsewhere", "keep"]
 
 KEPT = user_cache_path("nalm") / "compiled"
@@ -52,7 +54,7 @@ def keep() -> None:
     folder = KEPT / _key()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        own = all(_is_own(part) for part in (KEPT, folder)) and os.access(folder, os.W_OK)
+        own = all(is_own(part) for part in (KEPT, folder)) and os.access(folder, os.W_OK)
     except OSError:
         own = False
     if own:
@@ -142,13 +144,6 @@ def _instructions() -> str:
             if line.startswith(("flags", "Features")):
                 return line
     return f"{platform.processor()} {torch.backends.cpu.get_cpu_capability()}"
-
-
-def _is_own(folder: Path) -> bool:
-    found = folder.stat()
-    if not hasattr(os, "getuid"):
-        return True
-    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _is_cut_off(library: Path) -> bool:

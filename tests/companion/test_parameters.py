@@ -19,6 +19,13 @@ def test_good_parameters_come_back_with_their_types():
     assert p.seeds == 25 and p.models == ["NMRU", "NRU"] and p.lr == 1.0 and isinstance(p.lr, float)
 
 
+def test_numbers_in_a_list_are_taken_from_text():
+    """``-p inputs 2,10`` arrives as text."""
+    cell = {"__annotations__": {"inputs": list, "lows": list}, "inputs": "10, 2", "lows": "-0.5"}
+    p = check(cell, inputs=some_of([2, 10]), lows=some_or_none_of([-0.5, 1.0]))
+    assert p.inputs == [10, 2] and p.lows == [-0.5]
+
+
 @pytest.mark.parametrize(
     ("changed", "error", "sentence"),
     [

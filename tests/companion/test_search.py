@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
+import pytest
+from companion import sealed
 from companion.discovery import Discovery, PowerSystem, discover, discover_all, recorded
 from companion.npu.settings import EXACT_FSIR, fsir_arm
 
@@ -42,7 +44,7 @@ def test_discoveries_are_recorded_and_read(tmp_path, monkeypatch):
     run = Run(
         task=FractionalSIRTask(), model=arm.model, recipe=arm.recipe, seed=3, labels={"model": "RealNPU"}
     )
-    monkeypatch.setattr(recorded, "ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
+    monkeypatch.setattr(recorded, "own_processes", lambda number: ThreadPoolExecutor(number))
     exact = PowerSystem.of(EXACT_FSIR)
     monkeypatch.setattr(
         recorded, "discover", lambda start, times, states: Discovery(exact, 1e-9, [(24, 0.1), (10, 1e-9)])
@@ -59,4 +61,7 @@ def test_discoveries_are_recorded_and_read(tmp_path, monkeypatch):
     content = json.loads(before)
     content[run.key]["code"] = "another"
     file.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="is not what was recorded"):
+        discover_all([run], results=str(tmp_path), progress=False)
+    sealed.write_json(file, {run.key: content[run.key]})
     assert not discover_all([run], results=str(tmp_path), progress=False)["fresh"].item()

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pickle
 import queue
 import signal
 import subprocess
@@ -242,6 +243,20 @@ def test_a_sweep_that_is_given_up_stops_its_workers(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match="Nobody waits"):
         workers._tell_parent((0, 1))
     assert told.empty()
+
+
+class Untravelled(Exception):
+    """Like those of torch's compiler: it can neither be written nor made again from its text."""
+
+    def __init__(self, frame, reason):
+        super().__init__(f"{reason}, in {frame}")
+        self.frame = threading.Lock()
+
+
+@pytest.mark.parametrize("error", [Untravelled("a frame", "no room"), ValueError("no room")])
+def test_an_error_arrives_as_its_sentence(error):
+    there = pickle.loads(pickle.dumps(workers._as_it_arrives(error)))
+    assert str(error) in str(there) and (there.args == error.args or str(there).startswith("Untravelled: "))
 
 
 PARENT = """

@@ -1,5 +1,6 @@
 """Memoised training: what is recorded is read, only what is missing is trained."""
 
+import json
 import multiprocessing
 import signal
 import sys
@@ -298,3 +299,22 @@ def test_a_damaged_checkpoint_costs_time_only(tmp_path):
     checkpoint.path.write_bytes(b"damaged")
     rows = ask(runs([0]), tmp_path)
     assert rows["weights"].equals(whole["weights"]) and not checkpoint.path.exists()
+
+
+def test_where_rows_come_from_is_said(tmp_path, monkeypatch, capsys):
+    """Rows of one's own, and rows that are older than their code, are not mixed with others in silence."""
+    asked = runs(range(2))
+    run_all(asked, "demo/own", results=str(tmp_path), progress=False)
+    assert not capsys.readouterr().out
+    run_all(asked, "demo/own", results=str(tmp_path))
+    assert capsys.readouterr().out == f"2 of 2 rows come from {tmp_path / 'demo' / 'own.csv'}.\n"
+    store = Store(tmp_path, "demo/own")
+    sidecar = json.loads(store.sidecar_file.read_text())
+    for batch in sidecar["batches"].values():
+        batch["code"] = "another"
+    store.sidecar_file.write_text(json.dumps(sidecar))
+    run_all(asked, "demo/own", results=str(tmp_path))
+    assert "2 of 2 rows are older than the code that they depend on.\n" in capsys.readouterr().out
+    monkeypatch.setattr(memoised, "PUBLISHED", tmp_path)
+    run_all(asked, "demo/own", results=str(tmp_path))
+    assert "come from" not in capsys.readouterr().out

@@ -108,3 +108,23 @@ def test_a_malicious_checkpoint_is_not_executed(checkpoint, tmp_path, kind):
 def test_a_file_of_another_kind_is_nothing(checkpoint, other):
     torch.save(other, checkpoint.path)
     assert checkpoint.read() is None
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="there are no users")
+@pytest.mark.parametrize("who", ["written by another user", "open to others", "open to a group"])
+def test_a_planted_checkpoint_is_not_read(who, tmp_path, monkeypatch):
+    said = []
+    checkpoint = SealedCheckpoint(tmp_path / "some.pt", every=0, warn=said.append)
+    checkpoint.write(CONTENT)
+    assert checkpoint.read() and not said
+    if who == "written by another user":
+        monkeypatch.setattr(os, "getuid", lambda: 4321)
+    else:
+        checkpoint.path.chmod(0o602 if "others" in who else 0o620)
+    assert checkpoint.read() is None
+    why = "belongs to another user, or others may write it; training starts anew."
+    assert said == [f"The checkpoint {checkpoint.path} {why}"]
+
+
+def test_a_checkpoint_is_this_user_s_alone(checkpoint):
+    assert checkpoint.path.stat().st_mode & 0o777 == 0o600

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from nalm.records import PUBLISHED
 from nalm.records.provenance import processor, surroundings
 
+from companion import sealed
 from companion.benchmark.measures import MEASURES, SCALING, Measure, Size, measure, scaling
 
 __all__ = ["RECORDED", "Measurement", "measure_machine", "recorded_measurement"]
@@ -54,14 +54,16 @@ class Measurement:
             name: [[number, float(f"{cost:.4g}")] for number, cost in pairs]
             for name, pairs in self.scaling.items()
         }
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        sealed.write_json(path, content)
 
     @classmethod
     def read(cls, path: str | Path) -> Measurement:
-        """Read what :meth:`write` wrote."""
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        """Read what :meth:`write` wrote.
+
+        Raises:
+            ValueError: the file is not what was written.
+        """
+        content = sealed.read_json(path)
         measures = {name: Measure(name, **of) for name, of in content.pop("measures").items()}
         costs = {name: [tuple(pair) for pair in pairs] for name, pairs in content.pop("scaling").items()}
         return cls(measures=measures, scaling=costs, **content)

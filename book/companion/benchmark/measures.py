@@ -33,6 +33,7 @@ EAGER = {
     alternatives.call_for_all: alternatives.eager_call_for_all,
     alternatives.batch_drawn_beforehand: alternatives.eager_batch_drawn_beforehand,
 }
+MOST_PROCESSES = 1024
 ENSEMBLE = 100
 """Runs that are trained together where the cost against inputs and hidden size is measured."""
 
@@ -49,7 +50,7 @@ class Size:
             without a compiler.
 
     Raises:
-        ValueError: a number that is not positive.
+        ValueError: a number that is not positive, or more processes than 1,024.
     """
 
     runs: int = 1000
@@ -63,6 +64,8 @@ class Size:
                 raise ValueError(
                     f"The size of a measurement has {name}={getattr(self, name)}, but must be more than 0."
                 )
+        if self.processes > MOST_PROCESSES:
+            raise ValueError(f"There can be at most {MOST_PROCESSES:,} processes, not {self.processes:,}.")
 
     def of(self, runs: int, iterations: int) -> tuple[int, int]:
         """So many runs and updates, made smaller where asked."""

@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
 from threading import BrokenBarrierError
@@ -20,6 +19,7 @@ from typing import Any
 
 import torch
 from nalm.records.memoised import ensembles_of
+from nalm.records.processes import own_processes
 from nalm.training import Ensemble, Run
 from nalm.training.compiler import Compiled, Eager
 
@@ -203,9 +203,7 @@ def side_by_side(function: Callable, arguments: Sequence[tuple], here: bool = Tr
         return [function(*arguments[0])]
     context = _fresh_processes()
     barrier = context.Barrier(len(arguments))
-    with ProcessPoolExecutor(
-        len(arguments), mp_context=context, initializer=_begin, initargs=(barrier,)
-    ) as pool:
+    with own_processes(len(arguments), _begin, (barrier,), context) as pool:
         futures = [pool.submit(function, *some) for some in arguments]
         errors = [error for future in futures if (error := future.exception())]
     if errors:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,12 +16,14 @@ import torch
 from filelock import FileLock
 from nalm.records.definitions import Definitions, Place
 from nalm.records.folders import PUBLISHED, results_folder
+from nalm.records.processes import own_processes
 from nalm.records.provenance import processor, surroundings
 from nalm.records.workers import cores
 from nalm.training import Run
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from companion import sealed
 from companion.discovery.search import discover
 from companion.discovery.system import PowerSystem
 
@@ -51,9 +51,7 @@ def discover_all(runs: Sequence[Run], results: str = "", progress: bool = True) 
     known = {key: found for file in (PUBLISHED / NAME, own) for key, found in _read(file).items()}
     missing = [run for run in runs if run.key not in known]
     if missing:
-        with ProcessPoolExecutor(
-            min(cores(), len(missing)), mp_context=multiprocessing.get_context("spawn")
-        ) as processes:
+        with own_processes(min(cores(), len(missing))) as processes:
             pending = {processes.submit(_discover_one, run): run for run in missing}
             for done in tqdm(
                 as_completed(pending), total=len(pending), unit=" discoveries", disable=not progress
@@ -115,13 +113,10 @@ def _code() -> str:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return sealed.read_json(file) if file.exists() else {}
 
 
 def _add(file: Path, key: str, found: dict[str, Any]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(file.with_suffix(".lock")):
-        content = json.dumps(dict(sorted((_read(file) | {key: found}).items())), indent=1) + "\n"
-        temporary = file.with_name(f".{file.name}.new")
-        temporary.write_text(content, encoding="utf-8")
-        os.replace(temporary, file)
+        sealed.write_json(file, dict(sorted((_read(file) | {key: found}).items())))

@@ -292,8 +292,8 @@ EXPERIMENT = Experiment(
     chapter="book/division/chance.ipynb",
     rules={
         "items": parameters.some_of(dict.fromkeys(one.item for one in STATEMENTS)),
-        "samples": parameters.at_least(1),
-        "size": parameters.at_least(1),
+        "samples": parameters.between(1, 100_000),
+        "size": parameters.between(1, 1000),
     },
     runs=_runs,
 )

@@ -14,7 +14,7 @@ from nalm import NAU, NMRU, NRU, RealNPU
 from companion.division.compared import Compared
 from companion.experiment import Experiment
 from companion.figures import Figure, style
-from companion.parameters import above, at_least
+from companion.parameters import above, between
 from companion.statements import Claim, Explanation, Item, Read
 from companion.tables import text
 
@@ -140,7 +140,7 @@ def _in_the_slice(read: Read) -> str:
 
 EXPERIMENT = Experiment(
     chapter="book/division/landscapes.ipynb",
-    rules={"steps": at_least(11), "eps": above(0)},
+    rules={"steps": between(11, 4000), "eps": above(0)},
     runs=lambda p: {},
     items=(
         Item(

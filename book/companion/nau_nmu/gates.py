@@ -12,7 +12,7 @@ from companion import measures, published
 from companion.experiment import Experiment
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
-from companion.parameters import at_least, one_of, some_of
+from companion.parameters import between, one_of, some_of
 from companion.statements import Claim, Comparison, Explanation, Item, Read, rate, rounded, solved
 from companion.tables import text
 
@@ -212,7 +212,7 @@ EXPERIMENT = Experiment(
         "models": some_of(nau_nmu.gate_arms()),
         "operations": some_of(RIGHT),
         "stream": one_of(["common", "own"]),
-        "draws": at_least(100),
+        "draws": between(100, 1_000_000),
     },
     runs=_runs,
     items=(

@@ -15,7 +15,7 @@ from companion import measures, published
 from companion.experiment import Experiment
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
-from companion.parameters import at_least, one_of, some_of
+from companion.parameters import between, one_of, some_of
 from companion.rows import Rows
 from companion.statements import Claim, Comparison, Explanation, Item, Read, exactly, rate, solved
 from companion.tables import text
@@ -284,7 +284,7 @@ EXPERIMENT = Experiment(
         "models": some_of(nau_nmu.arms()),
         "operations": some_of(nau_nmu.THRESHOLDS),
         "stream": one_of(["common", "own"]),
-        "draws": at_least(1000),
+        "draws": between(1000, 10_000_000),
     },
     runs=_runs,
     items=(

@@ -18,7 +18,7 @@ from torch.func import hessian
 
 from companion.experiment import Experiment
 from companion.figures import Figure, diagrams, style
-from companion.parameters import at_least
+from companion.parameters import at_least, between
 from companion.statements import Claim, Explanation, Item, Read
 from companion.tables import text
 
@@ -195,7 +195,12 @@ def _leaves_late(read: Read) -> str:
 
 EXPERIMENT = Experiment(
     chapter="book/nau-nmu/units.ipynb",
-    rules={"draws": at_least(100), "points": at_least(11), "starts": at_least(1), "updates": at_least(1)},
+    rules={
+        "draws": between(100, 10_000_000),
+        "points": between(11, 2001),
+        "starts": between(1, 100_000),
+        "updates": at_least(1),
+    },
     runs=lambda p: {},
     items=(
         Item(

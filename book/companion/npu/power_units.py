@@ -19,7 +19,7 @@ from torch.func import functional_call, grad, vmap
 
 from companion.experiment import Experiment
 from companion.figures import Figure, diagrams, style
-from companion.parameters import above, at_least
+from companion.parameters import at_least, between
 from companion.statements import Claim, Item
 from companion.tables import text
 
@@ -225,10 +225,10 @@ def _figure_3() -> Iterable[Claim]:
 EXPERIMENT = Experiment(
     chapter="book/npu/power-units.ipynb",
     rules={
-        "points": at_least(2),
-        "draws": at_least(1),
-        "step1": above(0),
-        "step2": above(0),
+        "points": between(2, 100_000),
+        "draws": between(1, 10_000),
+        "step1": between(0.001, 1),
+        "step2": between(0.001, 1),
         "updates": at_least(1),
         "descent": at_least(1),
     },

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nalm.records.folders import PUBLISHED
 
+from companion import sealed
 from companion.nau_nmu import replayed
 from companion.scoreboard.board import ROOT, build
 from companion.scoreboard.page import END, START, readme_block
@@ -39,17 +40,25 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    stale = [
-        path for path, content in fresh.items() if not path.is_file() or path.read_text("utf-8") != content
-    ]
+    stale = [path for path, content in fresh.items() if not _holds(path, content)]
     if options.check:
         for path in stale:
             print(f"{path.name} is stale: run `python -m companion.scoreboard`.", file=sys.stderr)
         return 1 if stale else 0
     for path in stale:
-        path.write_text(fresh[path], encoding="utf-8")
+        if path.suffix == ".csv":
+            sealed.write_text(path, fresh[path])
+        else:
+            path.write_text(fresh[path], encoding="utf-8")
     print(readme_block(board).splitlines()[1].replace("**", ""))
     return 0
+
+
+def _holds(path: Path, content: str) -> bool:
+    try:
+        return (sealed.read_text(path) if path.suffix == ".csv" else path.read_text("utf-8")) == content
+    except (OSError, ValueError):
+        return False
 
 
 def _with_block(readme: Path, block: str) -> str:

@@ -4,6 +4,7 @@ rows.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pandas as pd
 from nalm.records.code import least_fresh
 from nalm.records.folders import PUBLISHED
 
+from companion import sealed
 from companion.recorded import reader
 from companion.scoreboard.items import ITEMS
 from companion.scoreboard.strength import recorded
@@ -50,12 +52,12 @@ def load(path: str | Path = PUBLISHED / "scoreboard.csv") -> pd.DataFrame:
     """The scoreboard as it was last written.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is none, or it is not what was written.
     """
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"There is no scoreboard at {path}; `make scoreboard` writes it.")
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    return pd.read_csv(io.StringIO(sealed.read_text(path)), dtype=str, keep_default_na=False)
 
 
 def _line(item: Item, results: Path, read: Callable[[str], pd.DataFrame]) -> dict:

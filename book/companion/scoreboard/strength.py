@@ -7,6 +7,7 @@ of one seed share initial weights, and stay together): such rows ought to keep t
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 from nalm.records import PUBLISHED
 
+from companion import sealed
 from companion.recorded import read
 from companion.scoreboard.items import ITEMS
 from companion.statements import Item
@@ -143,7 +145,7 @@ def recorded(file: Path = FILE) -> dict[tuple[str, str], Strength]:
     """The strengths as they were last measured, by paper and item; none where there is no file."""
     if not file.is_file():
         return {}
-    lines = pd.read_csv(file).to_dict("records")
+    lines = pd.read_csv(io.StringIO(sealed.read_text(file))).to_dict("records")
     return {
         (one["paper"], one["item"]): Strength(one["kept"], {name: one[name] for name in CORRUPTIONS})
         for one in lines
@@ -151,4 +153,4 @@ def recorded(file: Path = FILE) -> dict[tuple[str, str], Strength]:
 
 
 if __name__ == "__main__":  # make strength
-    strengths().round(3).to_csv(FILE, index=False, lineterminator="\n")
+    sealed.write_text(FILE, strengths().round(3).to_csv(index=False, lineterminator="\n"))

@@ -15,6 +15,7 @@ from nalm.records.verification import can_be_written, experiments, verify_rows
 from nalm.units.checks import choose
 
 from companion.scoreboard.items import EXPERIMENTS
+from companion.sealed import SEALED, broken
 from companion.verification.confirmation import confirm
 from companion.verification.names import misnamed
 
@@ -80,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
         print(outcome)
         if not options.rows:
-            return _named(options.folder, outcome.passed)
+            return int(not all([outcome.passed, _named(options.folder), _sealed(options.folder)]))
         print(f"Receipt: {outcome.write(options.receipt)}")
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
@@ -88,13 +89,22 @@ def main(arguments: list[str] | None = None) -> int:
     return 0 if outcome.passed else 1
 
 
-def _named(folder: Path, passed: bool) -> int:
+def _named(folder: Path) -> bool:
     """Says which rows bear another name than their experiment gives them."""
     found = misnamed(list(EXPERIMENTS), folder)
     for one in found:
         print(f"FAIL {one}")
     print(f"{'FAIL' if found else 'PASS'}: {len(found)} rows bear another name than their run.")
-    return 0 if passed and not found else 1
+    return not found
+
+
+def _sealed(folder: Path) -> bool:
+    """Says which other files are not what was recorded."""
+    found = broken(folder)
+    for one in found:
+        print(f"FAIL {one}")
+    print(f"{'FAIL' if found else 'PASS'}: {len(found)} of {len(SEALED)} other files are damaged.")
+    return not found
 
 
 def _confirm(options: argparse.Namespace) -> int:

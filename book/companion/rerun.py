@@ -1,0 +1,67 @@
+"""``make rerun``: papermill's command, but what it refuses is said in one sentence.
+
+Where a cell failed, and why, stands in the chapter as far as it was executed; what its processes wrote stands
+in a file beside it that ends with ``.log``.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+import click
+from papermill.cli import papermill
+from papermill.exceptions import PapermillExecutionError
+
+__all__ = ["main"]
+
+STOPPED = "Stopped. What was finished is recorded, and the same command goes on from there."
+OURS = ("ValueError", "TypeError", "RuntimeError")
+"""Errors that are sentences; others need their name."""
+
+
+def main(chapter: str, executed: str, *options: str) -> int:
+    """The exit code of papermill: 0, 1 for a cell that failed, 2 for what papermill itself refuses, 130 if it
+    was stopped.
+    """
+    # tasks that Ctrl-C ended are not worth a word
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    arguments = [chapter, executed, "--kernel", "python3", "--log-level", "ERROR", *options]
+    try:
+        papermill.main(arguments, standalone_mode=False)
+    except PapermillExecutionError as error:
+        if error.ename == "KeyboardInterrupt":
+            return _say(STOPPED, 130)
+        return _say(_sentence(error.ename, error.evalue), 1)
+    except (KeyboardInterrupt, click.Abort):
+        return _say(STOPPED, 130)
+    except click.ClickException as error:
+        return _say(error.format_message(), 2)
+    except Exception as error:  # of papermill, of the notebook's format, of the disk
+        return _say(_sentence(type(error).__name__, str(error)), 2)
+    return 0
+
+
+def _let_processes_write_to(log: Path) -> None:
+    """The kernel and its workers write to a file from now on, and this process to the screen as before."""
+    sys.stderr = open(os.dup(2), "w", encoding="utf-8")
+    with open(log, "wb") as stream:
+        os.dup2(stream.fileno(), 2)
+
+
+def _sentence(name: str, said: str) -> str:
+    """The first line of an error."""
+    first = next((line.strip() for line in said.splitlines() if line.strip()), "")
+    return first if name in OURS and first else f"{name}: {first}"
+
+
+def _say(sentence: str, code: int) -> int:
+    print(sentence, file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    _let_processes_write_to(Path(sys.argv[2]).with_suffix(".log"))
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,35 @@
+"""Processes of one's own do not outlive the one that asked for them, wherever they come from."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+PARENT = """
+    import multiprocessing, os, sys, time
+    from nalm.records.processes import own_processes
+
+    if __name__ == "__main__":
+        with own_processes(2, print, (), multiprocessing.get_context(sys.argv[1])) as executor:
+            print(executor.submit(os.getpid).result(), flush=True)
+            executor.submit(time.sleep, 120)
+            time.sleep(120)
+"""
+
+
+@pytest.mark.parametrize("start", ["spawn", "forkserver"])
+def test_they_end_with_a_killed_parent(start, tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(textwrap.dedent(PARENT))
+    parent = subprocess.Popen([sys.executable, str(script), start], stdout=subprocess.PIPE, text=True)
+    child = next(int(line) for line in parent.stdout if line.strip())
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.communicate(timeout=15)  # until the pipe is closed, which the children hold as well
+    until = time.monotonic() + 15
+    while os.path.exists(f"/proc/{child}") and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{child}")
