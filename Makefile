@@ -1,4 +1,4 @@
-# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make train-missing · make take-rows · make scoreboard · make strength · make bench · make soak · make lint · make wheel · make clean · make clean-cache
+# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make train-missing · make take-rows · make scoreboard · make strength · make bench · make soak · make lint · make lock · make wheel · make clean · make clean-cache
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -17,7 +17,7 @@ QUICK := tests/units tests/tasks tests/records/test_store.py tests/training/test
 BROWSER = CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book live rerun verify compare-code replay train-missing take-rows scoreboard strength bench soak lint wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
+.PHONY: help setup book live rerun verify compare-code replay train-missing take-rows scoreboard strength bench soak lint lock wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
 
 help:
 	@echo 'make book            build the book into $(HTML)'
@@ -34,8 +34,9 @@ help:
 	@echo 'make scoreboard      write the scoreboard and the table of the README anew from the recorded runs'
 	@echo 'make strength        corrupt the rows of every judged experiment and judge it again: what its verdict would notice'
 	@echo 'make bench           measure how fast runs are trained on this machine, and its floor: ARGS="division-2 cnn"'
-	@echo 'make soak            kill and restart sweeps at random moments and compare their rows, MINUTES=$(MINUTES)'
+	@echo 'make soak            kill and restart sweeps, MINUTES=$(MINUTES), and all other commands at random moments, and compare their rows; refuse bad parameters'
 	@echo 'make lint            look for what is unused, badly laid out or of a wrong type, as the tests do'
+	@echo 'make lock            write requirements.txt, with all versions and hashes, from requirements.in'
 	@echo 'make wheel           build the library alone, without the book, into dist'
 	@echo 'make clean           remove what was built; make clean-cache: compiled code, which is kept for later processes'
 
@@ -47,7 +48,8 @@ $(READY): requirements.txt pyproject.toml book/pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { \
 	  echo "$(PYTHON) cannot make virtual environments: install its venv module (Debian: python3-venv)." >&2; exit 1; }
 	@echo 'Installing what is needed into .venv; the first time this takes some minutes.'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e . -e book
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e book
 	@touch $@
 
 book: $(READY)
@@ -99,11 +101,15 @@ bench: $(READY)
 
 soak: $(READY)
 	$(BIN)/python tests/soak.py $(MINUTES)
+	$(BIN)/python tests/commands.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+lock: $(READY)
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --output-file requirements.txt requirements.in
 
 # What an earlier build left behind would get into the wheel.
 wheel: $(READY)
@@ -134,7 +140,7 @@ test-reruns: $(READY)
 	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py
 
 test-book: $(READY)
-	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_chromium.py tests/book/test_readme.py
+	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_chromium.py tests/book/test_readme.py tests/book/test_rerun.py
 
 clean:
 	rm -rf _build build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -97,6 +97,8 @@ class Store:
         self._check(rows)
         self._check_nothing_lost(rows, recorded)
         if checked and (damaged := _damaged(rows, sidecar)):
+            if self.sidecar() != sidecar:  # another process has added to the batch meanwhile
+                return self.read()
             raise ValueError(
                 f"{self.rows_file} holds rows that are not as they were recorded, of the batch {damaged[0]}; "
                 "restore it, nothing was written."

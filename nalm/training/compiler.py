@@ -287,7 +287,7 @@ def _avoid_out_of_bounds_tails() -> None:
         )
         return ([], []) if unsafe else (factors, indices)
 
-    cpp.TilingSelect.select_tiling = safe  # type: ignore[method-assign, assignment]
+    cpp.TilingSelect.select_tiling = safe
 
 
 @cache

@@ -18,6 +18,7 @@ def make(*arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         ["make", "rerun", *arguments],
         cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if not name.startswith("MAKE")},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,

@@ -49,18 +49,27 @@ def solved_at(rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = Non
     return float(solved(part(rows, model, ranges))["solved_at"].mean())
 
 
-def stated(rows: pd.DataFrame, item: str, names: dict[str, str] | None = None) -> list[Comparison]:
-    """The success rates that the text states for one figure, the lowest first."""
+def stated_rates(item: str, names: dict[str, str] | None = None) -> pd.DataFrame:
+    """The success rates that the text states for one figure, the lowest first: ``model``, ``range``,
+    ``success``.
+
+    ``names``: of our arms, where the paper's are others.
+    """
     table = published.load("division_values").query("item == @item and metric == 'success rate'")
-    numbers = pd.to_numeric(table["value"], errors="coerce")
-    table = table[numbers.notna()].assign(value=numbers).sort_values("value", kind="stable")
+    table = table.assign(success=pd.to_numeric(table["value"], errors="coerce")).dropna(subset=["success"])
+    return table.sort_values("success", kind="stable").replace({"model": names or {}})
+
+
+def stated(rows: pd.DataFrame, item: str, names: dict[str, str] | None = None) -> list[Comparison]:
+    """Our rates beside :func:`stated_rates`."""
     found = []
-    for one in table.to_dict("records"):
-        model = (names or {}).get(one["model"], one["model"])
-        runs = part(rows, model, [one["range"]])
+    for one in stated_rates(item, names).to_dict("records"):
+        runs = part(rows, one["model"], [one["range"]])
         found.append(
             Comparison(
-                f"{model} on {one['range']}", measures.success_rate(runs["success"]), rate(one["value"], 25)
+                f"{one['model']} on {one['range']}",
+                measures.success_rate(runs["success"]),
+                rate(one["success"], 25),
             )
         )
     return found
