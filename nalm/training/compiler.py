@@ -306,9 +306,7 @@ def _probe_instructions_here() -> None:
         return subprocess.check_call(command, *arguments, **options)
 
     if getattr(cpu_vec_isa, "subprocess", None) is subprocess:
-        cpu_vec_isa.subprocess = SimpleNamespace(
-            **vars(subprocess) | {"check_call": check_call}
-        )
+        cpu_vec_isa.subprocess = SimpleNamespace(**vars(subprocess) | {"check_call": check_call})
 
 
 def _takes(function: Callable | None, *names: str) -> bool:
