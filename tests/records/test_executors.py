@@ -257,24 +257,3 @@ class Untravelled(Exception):
 def test_an_error_arrives_as_its_sentence(error):
     there = pickle.loads(pickle.dumps(workers._as_it_arrives(error)))
     assert str(error) in str(there) and (there.args == error.args or str(there).startswith("Untravelled: "))
-
-
-PARENT = """
-    import os, time
-    from nalm.records.workers import _own_processes
-
-    if __name__ == "__main__":
-        with _own_processes(1) as team:
-            print(team.executor.submit(os.getpid).result(), flush=True)
-            time.sleep(120)
-"""
-
-
-def test_own_processes_end_with_a_killed_parent(tmp_path):
-    script = tmp_path / "parent.py"
-    script.write_text(textwrap.dedent(PARENT))
-    parent = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
-    child = int(parent.stdout.readline())
-    parent.kill()
-    parent.communicate(timeout=60)  # until the pipe is closed, which the child holds as well
-    assert parent.returncode == -signal.SIGKILL and child != parent.pid

@@ -14,7 +14,7 @@ PARENT = """
     from nalm.records.processes import own_processes
 
     if __name__ == "__main__":
-        with own_processes(2, print, (), multiprocessing.get_context(sys.argv[1])) as executor:
+        with own_processes(1, print, (), multiprocessing.get_context(sys.argv[1])) as executor:
             print(executor.submit(os.getpid).result(), flush=True)
             executor.submit(time.sleep, 120)
             time.sleep(120)

@@ -242,7 +242,7 @@ def test_who_waits_for_a_lock_is_told_for_whom(tmp_path, monkeypatch, capsys):
     store = Store(tmp_path, EXPERIMENT)
     add(store, "a-0")
     monkeypatch.setattr(module, "PATIENCE", 0.1)
-    held = multiprocessing.get_context("spawn").Process(target=hold, args=(store.rows_file, 1.5))
+    held = PROCESSES.Process(target=hold, args=(store.rows_file, 1.5))
     held.start()
     while "held" not in (file.name for file in tmp_path.iterdir()):
         time.sleep(0.05)

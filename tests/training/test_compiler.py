@@ -90,9 +90,9 @@ recipe = Recipe(iterations=20, optimiser=Adam(lr=1e-3), log_interval=10, batch_s
 run = Run(task=SimpleArithmeticTask(), model=Stack(layers=layers), recipe=recipe, seed=0)
 runs = [run.but(seed=seed) for seed in range(5)]
 torch._inductor.config.fx_graph_cache = False  # where code from before a change is kept
-eager, compiled = (Ensemble(runs, compiled=compiled) for compiled in (False, True))
+eager, compiled = (Ensemble(runs, compiled=compiled, together=1) for compiled in (False, True))
 for ensemble in (eager, compiled):
-    ensemble._advance(0, 3)
+    ensemble._advance(0, 1)
 torch.testing.assert_close(compiled.parameters, eager.parameters, rtol=1e-3, atol=1e-5)
 """
 
