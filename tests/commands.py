@@ -35,7 +35,7 @@ CHAPTERS = [
     "npu/large-scale", "npu/simple-arithmetic",
 ]  # fmt: skip
 NONSENSE = [
-    "seeds 0", "seeds abc", "seeds 1000000000000", "sedes 3", "device cuda:99", "results ~nobody/x",
+    "seeds 0", "seeds abc", "seeds 1000000000000", "sedes 3", "device cuda:99", "results ~no-such-user/x",
 ]  # fmt: skip
 """Ten chapters times six."""
 

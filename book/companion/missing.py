@@ -23,7 +23,7 @@ from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
 from nalm.training import Run
 
-from companion.nau_nmu import hidden_sizes, settings
+from companion.nau_nmu import hidden_sizes, settings, subset_shapes
 from companion.replay import replayed, replays
 
 __all__ = ["QUEUE", "Job", "left", "table", "train"]
@@ -51,6 +51,10 @@ def _division(name: str) -> Job:
 def _sums_and_products(what: str, runs: Callable[[], Sequence[Run]]) -> Job:
     """On a common stream: NumPy draws a batch of 100 inputs in more time than an update takes."""
     return Job(f"nau-nmu {what}", "nau-nmu/replay", lambda: [replayed(run, "common") for run in runs()])
+
+
+def _figure_8(seeds: int) -> list[Run]:
+    return subset_shapes.shape_runs(subset_shapes.MODELS, subset_shapes.SHAPES, seeds)
 
 
 SIZES = [size for size in hidden_sizes.HIDDEN if size > 2]
@@ -91,8 +95,12 @@ QUEUE: tuple[Job, ...] = (
             ),
         }.items()
     ),
+    *(
+        _sums_and_products(f"Figure 8, {seeds} seeds", lambda seeds=seeds: _figure_8(seeds))
+        for seeds in (10, 50)
+    ),
 )
-"""The first is trained first. Digit sequences and Figure 8 are not in it yet."""
+"""The first is trained first. Digit sequences are not in it yet."""
 
 
 def left(job: Job, results: Path, published: Path = PUBLISHED) -> tuple[list[Run], list[Run]]:

@@ -4,6 +4,9 @@ import pandas as pd
 import pytest
 from companion import missing
 from companion.missing import QUEUE, Job, left, table, train
+from companion.nau_nmu.settings import subset_runs
+from companion.nau_nmu.subset_shapes import MODELS, SHAPES, shape_runs
+from companion.thresholds import nearly_perfect_mse
 
 from nalm.models import Stack
 from nalm.records.store import Store
@@ -60,3 +63,20 @@ def test_the_queue_starts_from_the_second_draw(job):
     runs = job.runs()
     assert {run.model.draws for run in runs} == {2} and {run.recipe.stream for run in runs} == {"common"}
     assert {run.recipe.iterations for run in runs} == {5_000_000}
+
+
+def test_figure_8():
+    """Three panels of 14, 6 and 4 points, of which the default task is in each; thresholds as simulated with
+    subsets that are one input too long.
+    """
+    assert len(SHAPES) == 24 and len({(one.inputs, one.overlap, one.subset) for one in SHAPES}) == 22
+    assert [one.iterations // 10**6 for one in SHAPES[:14]] == [5] * 6 + [10] * 4 + [15] * 4
+    runs = shape_runs(MODELS, SHAPES, 2)
+    assert len({run.key for run in runs}) == len(runs) == 22 * 6 * 2
+    default = {run.key for run in subset_runs(["NMU"], ["mul"], 1)}
+    assert sum(shape_runs(["NMU"], [shape], 1)[0].key in default for shape in SHAPES) == 3
+    for shape in SHAPES:
+        (run,) = shape_runs(["NMU"], [shape], 1)
+        own = nearly_perfect_mse(run.task, samples=20_000)
+        usual = shape.inputs >= 50 and shape.subset == 0.25
+        assert 0.9 < run.threshold / own < 1.1 if usual else 0.1 < run.threshold / own < 2.5
