@@ -20,7 +20,7 @@ def results_folder(results: str) -> Path:
     path.
 
     Raises:
-        ValueError: ``"publish"`` where there is no book, or a path that is a file.
+        ValueError: ``"publish"`` where there is no book, a path that is a file, or a home that is not there.
 
     >>> results_folder("") == LOCAL
     True
@@ -34,7 +34,12 @@ def results_folder(results: str) -> Path:
                 "but this library is installed without its repository."
             )
         return PUBLISHED
-    path = Path(results).expanduser().resolve()
+    try:
+        path = Path(results).expanduser().resolve()
+    except RuntimeError:
+        raise ValueError(
+            f"results={results!r} names the home of a user whom this machine does not know."
+        ) from None
     if path.exists() and not path.is_dir():
         raise ValueError(
             f"results={results!r} is a file; allowed are '', 'publish' and the path of a folder."

@@ -204,6 +204,8 @@ def test_results_folders(tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "PUBLISHED", tmp_path / "no" / "book")
     with pytest.raises(ValueError, match="without its repository"):
         folders.results_folder("publish")
+    with pytest.raises(ValueError, match="names the home of a user whom this machine does not know"):
+        folders.results_folder("~no-such-user/rows")
 
 
 SWEEP = """
