@@ -142,6 +142,9 @@ class Statement:
     holds: Callable[[Sample], np.ndarray]
 
 
+LENGTHS = {2: 50_000, 10: 100_000}
+"""Updates of the paper's runs, by the number of inputs."""
+
 STATEMENTS = [
     Statement(
         "Figure 2",
@@ -249,7 +252,7 @@ def replayed(statement: Statement, replays: pd.DataFrame) -> str:
         for experiment, models in statement.runs.items()
     ]
     found = pd.concat(parts)
-    found = found[found["range"].isin(statement.ranges)]
+    found = found[found["range"].isin(statement.ranges) & (found["iterations"] == LENGTHS[statement.inputs])]
     models = sum(map(len, statement.runs.values()))
     if found.groupby(["model", "range"]).ngroups < models * len(statement.ranges):
         return NOT_RUN
