@@ -47,8 +47,8 @@ from companion.npu.settings import fsir_arm
 from nalm.tasks import FractionalSIRTask
 from nalm.training import Run
 if __name__ == "__main__":
-    arm = fsir_arm("RealNPU", 3, 0.0)
-    runs = [Run(task=FractionalSIRTask(), model=arm.model, recipe=arm.recipe, seed=seed) for seed in range(3)]
+    arm = fsir_arm("RealNPU", 2, 0.0)
+    runs = [Run(task=FractionalSIRTask(), model=arm.model, recipe=arm.recipe, seed=seed) for seed in range(2)]
     discover_all(runs, results=sys.argv[1], progress=False)
 """
 DASK = """
