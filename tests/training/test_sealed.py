@@ -110,7 +110,6 @@ def test_a_file_of_another_kind_is_nothing(checkpoint, other):
     assert checkpoint.read() is None
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="there are no users")
 @pytest.mark.parametrize("who", ["written by another user", "open to others", "open to a group"])
 def test_a_planted_checkpoint_is_not_read(who, tmp_path, monkeypatch):
     said = []
