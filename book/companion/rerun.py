@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 
 import click
 from papermill.cli import papermill
@@ -18,6 +20,8 @@ from papermill.exceptions import PapermillExecutionError
 __all__ = ["main"]
 
 STOPPED = "Stopped. What was finished is recorded, and the same command goes on from there."
+PATIENCE = 10
+"""Seconds that a stopped chapter has to end by itself."""
 OURS = ("ValueError", "TypeError", "RuntimeError")
 """Errors that are sentences; others need their name."""
 
@@ -44,6 +48,16 @@ def main(chapter: str, executed: str, *options: str) -> int:
     return 0
 
 
+def _end_soon(number: int, frame: FrameType | None) -> None:
+    """Ctrl-C: in some callbacks Python ignores what is raised, so an alarm ends the process if that does not.
+
+    The kernel and its workers end with it.
+    """
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(_say(STOPPED, 130)))
+    signal.alarm(PATIENCE)
+    raise KeyboardInterrupt
+
+
 def _let_processes_write_to(log: Path) -> None:
     """The kernel and its workers write to a file from now on, and this process to the screen as before."""
     sys.stderr = open(os.dup(2), "w", encoding="utf-8")
@@ -58,10 +72,11 @@ def _sentence(name: str, said: str) -> str:
 
 
 def _say(sentence: str, code: int) -> int:
-    print(sentence, file=sys.stderr)
+    print(sentence, file=sys.stderr, flush=True)
     return code
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, _end_soon)
     _let_processes_write_to(Path(sys.argv[2]).with_suffix(".log"))
     sys.exit(main(*sys.argv[1:]))

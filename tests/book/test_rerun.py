@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-import time
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,10 +49,33 @@ def test_a_refusal_is_a_sentence(arguments, sentence):
 
 def test_stopped_by_ctrl_c():
     process = make(f"CHAPTER={CHAPTER}", "ARGS=-p seeds 3 -p iterations 90000 -p results /dev/shm/none")
-    time.sleep(4)
+    assert process.stdout.read(len("\rExecuting:"))
     os.killpg(process.pid, signal.SIGINT)
     said = lines(process)
     assert process.returncode and len(said) <= 5 and "Traceback" not in "".join(said)
+
+
+LOSES_INTERRUPTS = """
+import signal, time
+from companion import rerun
+rerun.PATIENCE = 1
+signal.signal(signal.SIGINT, rerun._end_soon)
+print("ready", flush=True)
+while True:
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        pass
+"""
+
+
+def test_ctrl_c_ends_what_loses_the_interrupt():
+    process = subprocess.Popen(
+        [sys.executable, "-c", LOSES_INTERRUPTS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1] == rerun.STOPPED + "\n" and process.returncode == 130
 
 
 @pytest.mark.parametrize(
