@@ -187,6 +187,21 @@ def test_each_verdict_has_its_reason(agrees, seeds, iterations, fields, verdict)
     assert item.judge(_rows_of(seeds, iterations)).verdict == verdict
 
 
+def test_the_configuration_with_the_fewest_seeds_counts():
+    rows = pd.concat([_rows_of(2), _rows_of(1).assign(model="NAU")])
+    judged = _item_of(Claim("a sentence", True), runs=4).judge(rows)
+    assert (judged.verdict, judged.seeds) == ("reproduced so far", 1)
+
+
+@pytest.mark.parametrize(
+    ("explained", "verdict"), [(("a",), "differs"), (("a", "b"), "differs, explained"), (("c",), "differs")]
+)
+def test_everything_that_differs_must_be_explained(explained, verdict):
+    claims = [Claim("one", False, id="a"), Claim("two", False, id="b"), Claim("three", True, id="c")]
+    item = _item_of(*claims, explanations=(Explanation(explained, "because"),))
+    assert item.judge(_rows_of(2)).verdict == verdict
+
+
 def test_a_page_shows_what_was_not_run_and_counts_what_was():
     judged = _item_of(Claim("one", True), Claim("two", False)).judge(_rows_of(2))
     table = Statements([judged, _item_of().judge()])
@@ -878,11 +893,11 @@ def test_true_replications_agree_but_for_chance(runs):
 
 def test_an_item_counts_its_numbers():
     numbers = [Comparison(str(place), rate(0.5, 25), rate(0.5, 25)) for place in range(3)]
-    item = _item_of(Claim("a sentence", True))
-    found = replace(item, statements=lambda rows: [*numbers, Claim("a sentence", True)]).compared_with(
-        pd.DataFrame()
-    )
-    assert [one.family for one in found[:3]] == [3, 3, 3] and isinstance(found[3], Claim)
+    item = _item_of(*numbers, Claim("a sentence", True), runs=4)
+    so_far = item.judge_so_far(_rows_of(2))
+    assert so_far.verdict == "open"
+    for found in (item.compared_with(pd.DataFrame()), so_far.statements):
+        assert [one.family for one in found[:3]] == [3, 3, 3] and isinstance(found[3], Claim)
 
 
 def _run(book, *options):
