@@ -56,6 +56,9 @@ def test_a_digest_notices_any_change(tmp_path):
             rows.assign(**{column: rows[column].where(rows["key"] != "a-1", value)}).to_csv(index=False)
         )
         assert store.damaged() == ["b"], column
+    moved = rows.rename(columns={"nan_at": "model", "model": "nan_at"})  # to an empty column beside it
+    store.rows_file.write_text(moved.to_csv(index=False))
+    assert store.damaged() == ["b", "b2"]
     store.rows_file.write_text(rows[::-1].to_csv(index=False))
     assert store.damaged() == []
 
