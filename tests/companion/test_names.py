@@ -35,7 +35,6 @@ def test_published_rows_are_called_as_their_runs(copy):
     ("column", "one", "other"),
     [
         ("model", "NRU", "NMRU"),
-        ("model", "NMRU", "Real NPU (modified)"),
         ("model", "Real NPU (modified)", "Real NPU"),
         ("model", "NMRU", None),
         ("range", "U[-2,2)", "U[1,2)"),
