@@ -58,9 +58,12 @@ def edit(store, change):
 
 def test_rows_come_with_their_provenance_and_come_once(there, here):
     record(here.rows_file.parents[1], [2, 7])
+    edit(there, lambda sidecar: sidecar["configurations"].update(unused={}))
     assert take(there, here) == [
         "demo/take: 2 new rows, 1 known, 0 in place of older ones; 0 older than the code"
     ]
+    (configuration,) = here.sidecar()["configurations"]  # that of the rows
+    assert set(here.read()["key"].str.partition("-")[0]) == {configuration}
     assert sorted(here.read()["seed"]) == [0, 1, 2, 7] and here.damaged() == []
     assert freshness(EXPERIMENT, here.rows_file.parents[1]) == FRESH
     before = here.rows_file.read_bytes(), here.sidecar_file.read_bytes()
