@@ -208,8 +208,8 @@ def test_runs_that_share_a_batch_have_targets_of_their_own():
 def test_the_coin_of_the_papers_code():
     first, second = Uniform(low=-6.0, high=-2.0), Uniform(low=2.0, high=6.0)
     ours, theirs = (
-        UniformUnion(first=first, second=second, coin=coin).sample(np.random.RandomState(8689336), (1000, 2))
-        for coin in (0, 1)
+        UniformUnion(first=first, second=second, **coin).sample(np.random.RandomState(8689336), (1000, 2))
+        for coin in ({}, {"coin": 1})
     )
     generator = np.random.RandomState(8689336)
     below, above = generator.uniform(-6, -2, (1000, 2)), generator.uniform(2, 6, (1000, 2))
