@@ -183,6 +183,7 @@ def test_pictures_are_sharp_and_repeatable(summary):
     data, metadata = shows[0]
     picture = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
     assert picture.width == 1400 and metadata["image/png"] == {"width": 700}
+    assert set(picture.info) == {"dpi"}  # no version of matplotlib and no date
     assert picture.convert("RGBA").getpixel((0, 0)) == (255, 255, 255, 255)
     assert " at 0x" not in data["text/plain"]
 

@@ -187,6 +187,15 @@ def test_each_verdict_has_its_reason(agrees, seeds, iterations, fields, verdict)
     assert item.judge(_rows_of(seeds, iterations)).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("explained", "verdict"), [(("a",), "differs"), (("a", "b"), "differs, explained"), (("c",), "differs")]
+)
+def test_everything_that_differs_must_be_explained(explained, verdict):
+    claims = [Claim("one", False, id="a"), Claim("two", False, id="b"), Claim("three", True, id="c")]
+    item = _item_of(*claims, explanations=(Explanation(explained, "because"),))
+    assert item.judge(_rows_of(2)).verdict == verdict
+
+
 def test_a_page_shows_what_was_not_run_and_counts_what_was():
     judged = _item_of(Claim("one", True), Claim("two", False)).judge(_rows_of(2))
     table = Statements([judged, _item_of().judge()])
@@ -850,6 +859,12 @@ def test_the_rule():
     assert not Comparison("", ours, Interval(1.9, 1.8, 2.0, 10), factor=3.0).agrees
 
 
+def test_a_published_rate_of_runs_that_share_seeds():
+    shared, ten = rate(0.4, 90, independent=10), rate(0.4, 10)
+    assert (shared.estimate, shared.n) == (0.4, 90)
+    assert (shared.low, shared.high) == pytest.approx((ten.low, ten.high))
+
+
 def test_numbers_are_apart_by_the_sides_that_face_each_other():
     low, high = Interval(1.0, 0.0, 1.3, 9), Interval(2.0, 1.6, 9.0, 9)
     assert Comparison("", low, high).apart == pytest.approx(1.959964 / 0.5)
@@ -878,11 +893,11 @@ def test_true_replications_agree_but_for_chance(runs):
 
 def test_an_item_counts_its_numbers():
     numbers = [Comparison(str(place), rate(0.5, 25), rate(0.5, 25)) for place in range(3)]
-    item = _item_of(Claim("a sentence", True))
-    found = replace(item, statements=lambda rows: [*numbers, Claim("a sentence", True)]).compared_with(
-        pd.DataFrame()
-    )
-    assert [one.family for one in found[:3]] == [3, 3, 3] and isinstance(found[3], Claim)
+    item = _item_of(*numbers, Claim("a sentence", True), runs=4)
+    so_far = item.judge_so_far(_rows_of(2))
+    assert so_far.verdict == "open"
+    for found in (item.compared_with(pd.DataFrame()), so_far.statements):
+        assert [one.family for one in found[:3]] == [3, 3, 3] and isinstance(found[3], Claim)
 
 
 def _run(book, *options):
@@ -957,34 +972,6 @@ def test_short_runs_do_not_count_but_tell_the_time(book):
 def test_what_needs_no_rows_agrees_with_the_paper_or_is_explained(item):
     judged = item.judge()
     assert judged.statements and judged.verdict in ("documented", "reproduced", "differs, explained")
-
-
-def test_a_count_of_ranges_comes_with_what_other_seeds_would_give():
-    solved = {("a", 0): 25, ("b", 0): 5, ("a", 1): 13, ("b", 1): 12, ("a", 2): 0, ("b", 2): 25}
-    rows = [
-        {"model": m, "range": RANGES[r], "seed": seed, "success": seed < count}
-        for (m, r), count in solved.items()
-        for seed in range(25)
-    ]
-    found = compared.ranges_where(pd.DataFrame(rows), "a", "b", np.greater, 3, "")
-    assert (found.ours.estimate, found.ours.low, found.ours.high, found.agrees) == (2, 1, 2, False)
-
-
-def test_seeds_that_two_models_share_are_drawn_for_both():
-    """One model solves with the seeds of the other and with eight more, on every range: so would it in nearly
-    every such experiment. With four more, but others, it would not.
-    """
-
-    def better(shift):
-        rows = [
-            {"model": m, "range": place, "seed": seed, "success": (seed + moved) % 25 < count}
-            for m, moved, count in (("a", 0, 18), ("b", shift, 10))
-            for place in RANGES[:6]
-            for seed in range(25)
-        ]
-        return compared.ranges_where(pd.DataFrame(rows), "a", "b", np.greater, 6, "").ours
-
-    assert better(0).low > better(12).low
 
 
 def test_smaller_ranges_are_later_where_most_units_with_two_ranges_are():

@@ -68,7 +68,14 @@ def test_a_judge_of_rates_sees_lost_runs_and_a_judge_of_nothing_is_weak():
     strict = Item(
         "npu", "Figure 1", "", "experiment", lambda r: [Claim("most", r["success"].mean() > 0.9)], **common
     )
-    blind = Item("npu", "Figure 1", "", "experiment", lambda r: [Claim("some", len(r) > 0)], **common)
+    blind = Item(
+        "npu",
+        "Figure 1",
+        "",
+        "experiment",
+        lambda r: [Claim("some", len(r) > 0), Claim("never", False)],  # what differs before is not lost
+        **common,
+    )
     assert strength(strict, rows, samples=5).sees == ["20 % of successes lost", "40 % of successes lost"]
     assert strength(blind, rows, samples=5).sees == [] and strength(blind, rows, samples=5).kept == 1.0
     slow = Item(
@@ -76,3 +83,31 @@ def test_a_judge_of_rates_sees_lost_runs_and_a_judge_of_nothing_is_weak():
     )
     assert strength(slow, rows, samples=5).lost == dict.fromkeys(CORRUPTIONS, 0.0) | {"solved at × 2": 1.0}
     assert 0.5 < SEEN < 1
+
+
+def test_seeds_are_drawn_with_all_their_rows_and_count_as_others():
+    rows = pd.DataFrame(
+        [
+            {"model": model, "seed": seed, "of": seed, "iterations": 10, "stream": "own", "success": True}
+            | dict.fromkeys(("solved_at", "sparsity_error"), 1.0)
+            for model in ("NMU", "NAU")
+            for seed in range(20)
+        ]
+    )
+    seen = []
+    item = Item(
+        "npu",
+        "Figure 1",
+        "",
+        "experiment",
+        lambda r: seen.append(r) or [Claim("any", True)],
+        seeds=20,
+        iterations=10,
+        runs=40,
+        by=("model",),
+    )
+    strength(item, rows, samples=3)
+    for sample in seen[-3:]:  # the last that are asked for
+        pairs = sample.groupby("seed")["of"].agg(["size", "nunique"])
+        assert (pairs["size"] == 2).all() and (pairs["nunique"] == 1).all() and len(pairs) == 20
+        assert sample["of"].nunique() < 20
