@@ -347,8 +347,8 @@ class Judgement:
 
     @property
     def said(self) -> str:
-        """``"Figure 1: 8 of 9 statements agree"``, ``"Figure 4, at 110 of 1,001 epochs and 5 of 10 seeds: …"``
-        at partial coverage.
+        """``"Figure 1: 8 of 9 statements agree"``; at partial coverage
+        ``"Figure 4, at 110 of 1,001 epochs and 5 of 10 seeds: …"``.
         """
         if self.statements and (self.seeds or self.item.kind != "experiment"):
             covered = self.seeds and self.coverage
