@@ -237,7 +237,7 @@ class Item:
         rows = self.rows(rows)
         own = rows[rows["stream"] == "own"]
         rows = rows if own.empty else own
-        if not self.iterations:
+        if rows.empty or not self.iterations:
             return rows
         lengths = {int(length): part for length, part in rows.groupby("iterations")}
         whole = {length: seeds for length, part in lengths.items() if (seeds := self._seeds(part))}
@@ -347,12 +347,12 @@ class Judgement:
 
     @property
     def said(self) -> str:
-        """``"Figure 1: 8 of 9 statements agree"``; at partial coverage
-        ``"Figure 4, at 110 of 1,001 epochs and 5 of 10 seeds: …"``.
+        """``"Figure 1: 8 of 9 statements agree"``; ``", at 110 of 1,001 epochs and 5 of 10 seeds"`` where
+        that is not all.
         """
         if self.statements and (self.seeds or self.item.kind != "experiment"):
             covered = self.seeds and self.coverage
-            return f"{self.item.name}{f', at {covered}' if covered else ''}: {self.count} statements agree"
+            return f"{self.item.name}: {self.count} statements agree{f', at {covered}' if covered else ''}"
         so_far = f"; of what can be compared so far, {self.count} agree" if self.statements else ""
         return f"{self.item.name}: not run at full length{so_far}"
 

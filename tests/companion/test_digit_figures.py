@@ -10,6 +10,7 @@ import pytest
 from companion.figures import over_lengths
 from companion.nau_nmu import digits, drawn, sequential_mnist, sequential_sums
 from companion.nau_nmu.digit_runs import ITERATIONS, LENGTHS, MODELS
+from companion.rows import Rows
 from companion.statements import Claim, Comparison
 from scipy.stats import t
 
@@ -171,13 +172,20 @@ def test_verdicts_at_the_horizon(item, change, verdict):
     found = _judged(item, _as_drawn(item, change))
     assert found.verdict == verdict
     if verdict != "open":
-        assert found.said.startswith(f"{item}, at 110 of 1,001 epochs: ")
+        assert found.said.endswith(" statements agree, at 110 of 1,001 epochs")
+
+
+def test_a_chapter_knows_the_recorded_rows_of_every_length():
+    one = pd.DataFrame({"key": ["of one's own"], "model": ["NMU"], "iterations": [20], "test_1": [1.0]})
+    every = digits.with_recorded(Rows(one), "nau-nmu/sequential-mnist").frame
+    assert every["key"].is_unique and {20, 3_880} <= set(every["iterations"])
+    assert digits.with_recorded(Rows(every), "nau-nmu/sequential-mnist").frame.shape == every.shape
 
 
 def test_few_seeds_at_the_horizon():
     rows = _as_drawn("Figure 4")
     found = _judged("Figure 4", rows[rows["seed"] < 5])
-    assert found.said.startswith("Figure 4, at 110 of 1,001 epochs and 5 of 10 seeds: ")
+    assert found.said.endswith(" statements agree, at 110 of 1,001 epochs and 5 of 10 seeds")
     assert found.verdict == "reproduced so far"
     assert _judged("Figure 4", _as_drawn("Figure 4", {"LSTM": 10}).query("seed < 3")).verdict == "open"
 

@@ -18,6 +18,8 @@ from nalm.records.row import first_below
 from companion.measures import Interval, summarise
 from companion.nau_nmu.digit_runs import EPOCHS, HORIZON, ITERATIONS, LENGTHS, MODELS, TRAINED_ON, digit_arms
 from companion.nau_nmu.drawn import beside_drawn, measured, values
+from companion.recorded import read
+from companion.rows import Rows
 from companion.statements import Claim, Comparison, Item
 from companion.tables import Table, text
 
@@ -34,6 +36,7 @@ __all__ = [
     "references",
     "solved_by_length",
     "thresholds",
+    "with_recorded",
 ]
 
 REFERENCE = {"product": "exact product", "sum": "exact sum"}
@@ -146,6 +149,12 @@ def by_length(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(found)
+
+
+def with_recorded(rows: Rows, experiment: str) -> Rows:
+    """The rows of a chapter and all that the book has recorded, of any length."""
+    every = pd.concat([rows.frame, read(experiment)], ignore_index=True)
+    return Rows(every.drop_duplicates("key"), rows.results)
 
 
 JUDGED_FROM = {operation: updates * HORIZON // EPOCHS for operation, updates in ITERATIONS.items()}
