@@ -11,8 +11,12 @@ from companion.figures import over_lengths
 from companion.nau_nmu import digits, drawn, sequential_mnist, sequential_sums
 from companion.nau_nmu.digit_runs import ITERATIONS, LENGTHS, MODELS
 from companion.rows import Rows
+from companion.scoreboard import board
+from companion.scoreboard.page import missing, readme_block
 from companion.statements import Claim, Comparison
 from scipy.stats import t
+
+from nalm.records import PUBLISHED
 
 ERRORS = (0.9, 1.0, 1.1)  # of the reference runs, at every length
 
@@ -148,14 +152,21 @@ def test_the_figures_draw_all_models_of_the_paper():
     }
 
 
-def _judged(item, rows):
-    """The item judged by rows at a horizon of 42,680 updates of products and 9,460 of sums."""
+def _item(name):
+    product = digits.FIGURES[name][0] == "product"
+    return (sequential_mnist if product else sequential_sums).EXPERIMENT.item(name)
+
+
+def _at_horizon(item, rows):
+    """Rows of 42,680 updates of products or 9,460 of sums, with a reference run for each seed."""
     operation, _ = digits.FIGURES[item]
-    experiment = sequential_mnist if operation == "product" else sequential_sums
     reference = rows[(rows["model"] == digits.REFERENCE[operation]) & (rows["seed"] == 0)]
     seeds = [reference.assign(seed=seed) for seed in range(len(ERRORS), rows["seed"].max() + 1)]
-    rows = pd.concat([rows, *seeds]).assign(iterations=digits.JUDGED_FROM[operation])
-    return experiment.EXPERIMENT.item(item).judge(rows)
+    return pd.concat([rows, *seeds]).assign(iterations=digits.JUDGED_FROM[operation])
+
+
+def _judged(item, rows):
+    return _item(item).judge(_at_horizon(item, rows))
 
 
 @pytest.mark.parametrize(
@@ -203,3 +214,20 @@ def test_what_a_horizon_does_not_decide_is_not_compared():
         "NALU and LSTM are not solved",
     ]
     assert any(not one.agrees for one in found.statements)  # it is solved at lengths at which it never is
+
+
+def test_the_scoreboard_counts_a_horizon_apart():
+    rows = _at_horizon("Figure 4", _as_drawn("Figure 4"))
+    rows = rows.assign(seconds=3600.0, freshness="fresh", device="a processor")
+    line = board._line(_item("Figure 4"), PUBLISHED, lambda experiment: rows)
+    assert (line["verdict"], line["seeds"], line["iterations"]) == (
+        "reproduced so far",
+        "10 of 10",
+        "42,680 of 388,388",
+    )
+    found = pd.DataFrame([line], columns=board.COLUMNS)
+    said = readme_block(found)
+    assert "0 of the 1 experiments are reproduced" in said and "1 is reproduced so far" in said
+    (left,) = missing(found).frame.to_dict("records")
+    assert (left["runs recorded"], left["of"], left["hours spent"]) == (0, 70, 70)
+    assert left["hours to go"] == round(70 * 388_388 / 42_680)
