@@ -192,6 +192,9 @@ class Item:
             the other kinds.
         headline: what the first statement measures, and ``published``, its published value as text.
         seeds, iterations, runs: the paper's protocol.
+        epochs: passes over the data that the iterations are, where the paper's data are finite.
+        from_iterations, from_seeds: the least that it is judged by, if that is less than the paper's: then
+            for the length that was trained, and *reproduced so far* at best.
         experiment: the experiments whose rows it is judged by.
         rows: which of these rows belong to it.
         by: the columns that make a configuration, each of which needs the paper's seeds.
@@ -212,6 +215,9 @@ class Item:
     seeds: int = 0
     iterations: int = 0
     runs: int = 0
+    epochs: int = 0
+    from_iterations: int = 0
+    from_seeds: int = 0
     experiment: tuple[str, ...] = ()
     rows: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows
     by: tuple[str, ...] = ()
@@ -221,7 +227,9 @@ class Item:
     chapter: str = ""
 
     def select(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The rows that it is judged by: of one length if it has one, of one stream."""
+        """The rows that it is judged by, of one stream and, if it has one, of one length: the longest of
+        which all configurations are trained, if there is one with ``from_seeds`` seeds.
+        """
         if rows.empty:
             return rows
         if self.iterations:
@@ -229,7 +237,21 @@ class Item:
         rows = self.rows(rows)
         own = rows[rows["stream"] == "own"]
         rows = rows if own.empty else own
-        return rows[rows["iterations"] == rows["iterations"].max()] if self.iterations else rows
+        if rows.empty or not self.iterations:
+            return rows
+        lengths = {int(length): part for length, part in rows.groupby("iterations")}
+        whole = {length: seeds for length, part in lengths.items() if (seeds := self._seeds(part))}
+        return lengths[max(whole, key=lambda at: (whole[at] >= self.from_seeds, at), default=max(lengths))]
+
+    def _seeds(self, rows: pd.DataFrame) -> int:
+        """How many seeds of each configuration there are in rows of one length; 0 while one is missing, or if
+        they are too short to be judged by.
+        """
+        sizes = (
+            rows.groupby(list(self.by))["seed"].nunique() if self.by else pd.Series([rows["seed"].nunique()])
+        )
+        complete = len(sizes) >= self.runs // self.seeds and int(rows["iterations"].max()) >= self._least
+        return int(sizes.min()) if complete else 0
 
     def compared_with(self, rows: pd.DataFrame | None = None) -> list[Statement]:
         """Its statements, each number knowing how many there are.
@@ -246,9 +268,9 @@ class Item:
     def judge(self, rows: pd.DataFrame | None = None, read: Read | None = None) -> Judgement:
         """What it states beside what the rows say.
 
-        An experiment is *open* until all its configurations are trained at full length. With fewer seeds
-        than the paper's it is *reproduced so far* at best, and stays *open* if a statement does not
-        agree.
+        An experiment is *open* until all its configurations are trained at full length, or for
+        ``from_iterations``. With fewer seeds or iterations than the paper's it is *reproduced so far* at
+        best, and stays *open* if a statement does not agree and it has no ``from_seeds`` seeds.
 
         Args:
             rows: of its experiments; not needed where nothing is trained.
@@ -259,12 +281,13 @@ class Item:
         rows = self.select(rows if rows is not None else pd.DataFrame())
         if rows.empty or self.statements is None:
             return Judgement(self, (), "open", "", 0)
-        sizes = (
-            rows.groupby(list(self.by))["seed"].nunique() if self.by else pd.Series([rows["seed"].nunique()])
-        )
-        complete = len(sizes) >= self.runs // self.seeds and int(rows["iterations"].max()) >= self.iterations
-        compared = self.compared_with(rows) if complete else []
-        return self._judged(compared, read, int(sizes.min()) if complete else 0)
+        seeds = self._seeds(rows)
+        compared = self.compared_with(rows) if seeds else []
+        return self._judged(compared, read, seeds, int(rows["iterations"].max()))
+
+    @property
+    def _least(self) -> int:
+        return self.from_iterations or self.iterations
 
     def judge_so_far(self, rows: pd.DataFrame, part: Which = every, read: Read | None = None) -> Judgement:
         """As :meth:`judge`; while it is open, what its runs of full length can be compared in already.
@@ -275,41 +298,48 @@ class Item:
         if whole.statements or self.statements is None:
             return whole
         found = self.select(rows)
-        full = found if found.empty else found[found["iterations"] >= self.iterations]
+        full = found if found.empty else found[found["iterations"] >= self._least]
         return (
             whole if full.empty else replace(whole, statements=tuple(filter(part, self.compared_with(full))))
         )
 
-    def _judged(self, compared: list[Statement], read: Read | None, seeds: int) -> Judgement:
+    def _judged(
+        self, compared: list[Statement], read: Read | None, seeds: int, iterations: int = 0
+    ) -> Judgement:
         differing = {one.id or one.what for one in compared if not one.agrees}
         reasons = [one for one in self.explanations if set(one.of) & differing]
         explained = differing <= {name for one in self.explanations for name in one.of}
         said = " ".join(
             one.said(read) if read or isinstance(one.text, str) else "" for one in reasons
         ).strip()
+        partly = self.kind == "experiment" and (seeds < self.seeds or iterations < self.iterations)
+        enough = 0 < self.from_seeds <= seeds
         verdict: Verdict
         if not self.comparable:
             verdict = "not comparable"
         elif self.kind == "experiment" and not compared:
             verdict = "open"
-        elif self.kind == "experiment" and seeds < self.seeds:
+        elif partly and not (differing and enough):
             verdict = "open" if differing else "reproduced so far"
         elif differing:
             verdict = "differs, explained" if explained else "differs"
         else:
             verdict = "reproduced" if self.kind in ("experiment", "analytic") else "documented"
-        return Judgement(self, tuple(compared), verdict, said, seeds)
+        return Judgement(self, tuple(compared), verdict, said, seeds, iterations)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """An item judged: its statements, the verdict, and how much was covered."""
+    """An item judged: its statements, the verdict, and how much was covered: seeds of each configuration,
+    iterations of each run.
+    """
 
     item: Item
     statements: tuple[Statement, ...]
     verdict: Verdict
     explanation: str
     seeds: int
+    iterations: int = 0
 
     @property
     def agreeing(self) -> int:
@@ -317,11 +347,25 @@ class Judgement:
 
     @property
     def said(self) -> str:
-        """``"Figure 1: 8 of 9 statements agree"``."""
+        """``"Figure 1: 8 of 9 statements agree"``; ``", at 110 of 1,001 epochs and 5 of 10 seeds"`` where
+        that is not all.
+        """
         if self.statements and (self.seeds or self.item.kind != "experiment"):
-            return f"{self.item.name}: {self.count} statements agree"
+            covered = self.seeds and self.coverage
+            return f"{self.item.name}: {self.count} statements agree{f', at {covered}' if covered else ''}"
         so_far = f"; of what can be compared so far, {self.count} agree" if self.statements else ""
         return f"{self.item.name}: not run at full length{so_far}"
+
+    @property
+    def coverage(self) -> str:
+        """``"110 of 1,001 epochs and 5 of 10 seeds"``: what is less than the paper's; empty if nothing is."""
+        item, parts = self.item, []
+        if self.iterations < item.iterations:
+            of, unit = (item.epochs, "epochs") if item.epochs else (item.iterations, "iterations")
+            parts.append(f"{round(self.iterations * of / item.iterations):,} of {of:,} {unit}")
+        if self.seeds < item.seeds:
+            parts.append(f"{self.seeds} of {item.seeds} seeds")
+        return " and ".join(parts)
 
     @property
     def count(self) -> str:

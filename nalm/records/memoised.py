@@ -12,11 +12,13 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from nalm.records import lengths
 from nalm.records.bar import TrainingBar
 from nalm.records.cluster import dask_team
 from nalm.records.code import OLDER, freshness_of
@@ -52,6 +54,7 @@ def run_all(
     train: bool = True,
     also: Sequence[str] = (),
     compiled: bool | None = None,
+    keep_states: bool = False,
 ) -> pd.DataFrame:
     """The rows of runs, in their order; trains and records those that are not recorded yet.
 
@@ -74,6 +77,8 @@ def run_all(
         compiled: whether missing runs are trained with compiled code. ``None``: if they are long enough to
             gain from it and torch's compiler works where they are trained; ``False``: not, which is slower
             and rounds differently; ``True``: in any case. It is recorded with the rows.
+        keep_states: keep the states in which runs of large models end, from which a longer training of the
+            same runs goes on (:mod:`nalm.records.lengths`).
 
     Returns:
         A row per run with the columns :data:`nalm.records.store.COLUMNS`, the runs' labels and one column per
@@ -129,6 +134,8 @@ def run_all(
                 len(runs),
                 team,
                 compiled,
+                known,
+                keep_states,
             )
         known = _known(sources)
     if progress:
@@ -150,8 +157,12 @@ def _train(
     asked: int,
     team: Team | None,
     compiled: bool | None,
+    known: dict[str, tuple[Store, dict[str, Any]]],
+    keep_states: bool,
 ) -> None:
     folder = store.rows_file.parent
+    for ensemble in ensembles:
+        lengths.begin(ensemble, folder, partial(_is_trusted, known))
     missing = [run for ensemble in ensembles for run in ensemble]
     done = asked - len(missing)
     with TrainingBar(missing, progress) as bar:
@@ -159,6 +170,8 @@ def _train(
         for trained, (log, origin) in train_ensembles(
             ensembles, device, folder, bar.update, team, compiled, bar.compiling
         ):
+            if keep_states:
+                lengths.keep(trained, folder)
             _record(trained, log, origin, store)
             checkpoint_of(trained, folder).remove()
             done += len(trained)
@@ -230,6 +243,14 @@ def _known(sources: list[Store]) -> dict[str, tuple[Store, dict[str, Any]]]:
     return {row["key"]: (source, row) for source in sources for row in source.read().to_dict("records")}
 
 
+def _is_trusted(known: dict[str, tuple[Store, dict[str, Any]]], key: str) -> bool:
+    """Whether a run is recorded, with the code as it is now or with one that is known to give the same."""
+    if key not in known:
+        return False
+    store, row = known[key]
+    return freshness_of(pd.DataFrame([row]), store.sidecar()).item() != OLDER
+
+
 def _say_where_from(found: list[tuple[Store, dict[str, Any]]]) -> None:
     """Old and new rows are not mixed in silence, nor the book's and the reader's own."""
     older = elsewhere = 0
@@ -251,7 +272,7 @@ def ensembles_of(runs: Sequence[Run], places: int) -> list[list[Run]]:
 
     Runs of equal structure are trained together; where that leaves places without work, in smaller ensembles
     of about equal size; runs that draw many numbers in ensembles whose numbers a core's cache holds; large
-    models each by themselves.
+    models each by themselves. They are trained in the order in which they are asked for.
     """
     groups: dict[tuple, list[Run]] = {}
     for run in runs:
@@ -264,7 +285,8 @@ def ensembles_of(runs: Sequence[Run], places: int) -> list[list[Run]]:
         parts = -(-parts // places) * places if len(groups) == 1 else parts
         size = -(-len(group) // parts)
         ensembles += [group[first : first + size] for first in range(0, len(group), size)]
-    return ensembles
+    places_asked = {id(run): place for place, run in enumerate(runs)}
+    return sorted(ensembles, key=lambda ensemble: places_asked[id(ensemble[0])])
 
 
 def _most_runs(run: Run) -> int:

@@ -46,6 +46,8 @@ runs.
 """
 POLL_SECONDS = 0.5
 CHECKPOINT_SECONDS = 30.0
+CHECKPOINTS = ".checkpoints"
+"""The folder of checkpoints in one of results."""
 _TURN = threading.Lock()
 _parent: tuple[Any, Any]
 
@@ -81,9 +83,12 @@ def checkpoint_of(
 ) -> SealedCheckpoint:
     """The checkpoint of an ensemble of these runs, in a folder of results; training goes on only with the
     code that it began with.
+
+    It is written every half a minute; of a large model at every evaluation, the last one included.
     """
     name = hashlib.sha256("".join([code(runs[0]), *(run.key for run in runs)]).encode()).hexdigest()[:16]
-    return SealedCheckpoint(folder / ".checkpoints" / f"{name}.pt", CHECKPOINT_SECONDS, warn)
+    every = 0.0 if runs[0].model.one_by_one else CHECKPOINT_SECONDS
+    return SealedCheckpoint(folder / CHECKPOINTS / f"{name}.pt", every, warn)
 
 
 def train_ensembles(

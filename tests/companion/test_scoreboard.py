@@ -945,6 +945,7 @@ def test_what_is_missing_is_counted_and_timed_by_what_is_there(book):
     assert line[["runs recorded", "of", "hours to go"]].tolist() == [used, needed, 2 * (needed - used)]
     untouched = scoreboard.missing(board).frame.set_index("item").loc["Neural Arithmetic Units, Figure 7"]
     assert untouched["runs recorded"] == 0 and np.isnan(untouched["hours to go"])
+    assert line["hours spent"] == 2 * used and np.isnan(untouched["hours spent"])
 
 
 def test_short_runs_do_not_count_but_tell_the_time(book):

@@ -339,6 +339,13 @@ EXPERIMENT = Experiment(
             published="100 %",
             runs=6600,
             rows=partial(_of, TABLE_6),
+            explanations=(
+                Explanation(
+                    tuple(f"{operation}, Gated NAU/NMU, success rate" for operation in TABLE_6),
+                    "With 32-bit numbers, as the authors have them, the test error of the doubly gated unit "
+                    "is not a number before its first update, and their code stops or goes on with it.",
+                ),
+            ),
         ),
     ),
 )
