@@ -33,6 +33,7 @@ __all__ = [
     "PAPER",
     "POSITIVE",
     "SIGNS",
+    "best_constant",
     "chosen",
     "compared",
     "counted",
@@ -184,6 +185,11 @@ def test_targets(operation: str) -> dict[str, np.ndarray]:
     return {name: part.targets.double().numpy() for name, part in sets.items()}
 
 
+def best_constant(operation: str, name: str = "test") -> float:
+    """The mean squared error of the best constant on a test set: the variance of its targets."""
+    return float(test_targets(operation)[name].var())
+
+
 def chosen(rows: pd.DataFrame, model: str, operation: str) -> pd.DataFrame:
     """As in the paper: without the runs that ended with NaN, the ten with the lowest test error."""
     part = rows[(rows["model"] == model) & (rows["operation"] == operation)]
@@ -252,7 +258,7 @@ def figure_7(parts: Mapping[tuple[str, str], pd.DataFrame]) -> Figure:
         for least, name in names.items():
             found.append(part.assign(count=part[f"parameters_above_{least}"], threshold=name, **labels))
         rings.append(printed_points(operation, model).assign(threshold=names[0.01], **labels))
-        levels[SIGNS[operation]] = float(test_targets(operation)["test"].var())
+        levels[SIGNS[operation]] = best_constant(operation)
     return scatter(
         pd.concat(found),
         x="count",
@@ -315,7 +321,7 @@ def _figure_7(rows: pd.DataFrame) -> Iterable[Claim]:
     for model in ("NMU", "NPU", "RealNPU"):
         what = f"{model} learns + and extrapolates (error below a hundredth of a constant's)"
         found = error[model, "add"]
-        yield Claim(what, found < test_targets("add")["test"].var() / 100, text(found))
+        yield Claim(what, found < best_constant("add") / 100, text(found))
     for other, operation in (("NPU", "add"), ("NPU", "mul"), ("RealNPU", "add")):
         yield better(error, "more accurate", "NMU", other, operation)
     for unit in ("NPU", "RealNPU"):
@@ -324,7 +330,7 @@ def _figure_7(rows: pd.DataFrame) -> Iterable[Claim]:
         shown = f"{text(best)} against {text(other)}"
         yield Claim(f"the best NMU more accurate than the best {unit} on ×", best < other, shown)
     products = rows[(rows["model"] == "NMU") & (rows["operation"] == "mul")]["test_mse"]
-    lost = int((~(products < test_targets("mul")["test"].var())).sum())
+    lost = int((~(products < best_constant("mul"))).sum())
     what = "some NMUs do not converge on × (error above a constant's)"
     yield Claim(what, lost > 0, f"{lost} of {len(products)}")
     nalu = error["NALU", "mul"]
