@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -11,14 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from nalm.models import NODE
+from nalm.models import NODE, Layer
 from nalm.tasks import FractionalSIRTask
 from nalm.training import Run
 from nalm.training.ode.ensemble import NODEEnsemble
 
 from companion import measures, published
 from companion.experiment import Experiment, runs_of
-from companion.npu.settings import HIDDEN, PENALTIES, fsir_arm, layers_of
+from companion.npu.settings import EXACT_FSIR, HIDDEN, PENALTIES, fsir_arm, layers_of
 from companion.parameters import at_least, some_of
 from companion.rows import Rows
 from companion.statements import Claim, Comparison, Explanation, Item, Read
@@ -28,10 +29,12 @@ __all__ = [
     "DETOURS",
     "EXPERIMENT",
     "MODELS",
+    "SOLVERS",
     "TERMS",
     "after_updates",
     "counted",
     "drawn_weights",
+    "exact",
     "front",
     "largest_imaginary",
     "listed",
@@ -42,11 +45,14 @@ __all__ = [
     "stopped",
     "terms",
     "trained",
+    "true_error",
 ]
 
 MODELS = ("NPU", "RealNPU", "Dense")
 TERMS = ("r, with exponents of S and I of 0.4 to 0.7", "I, with an exponent of 0.8 to 1.2", "a power of R")
 """The hidden units of the RealNPU of Figure 5."""
+
+SOLVERS = {"euler": "Euler", "rk4": "Runge-Kutta, order 4"}
 
 LIMITS = (0.1, 1.0)
 """The mean squared errors below which the runs of Figure 4 are counted."""
@@ -131,6 +137,26 @@ def network(model: NODE, weights: Mapping[str, Any]) -> torch.nn.Module:
     arrays = {name: torch.tensor(values, dtype=torch.float64) for name, values in weights.items()}
     built.load_state_dict(arrays)
     return built
+
+
+@cache
+def exact(method: str, step: float) -> torch.nn.Module:
+    """The true equations as a RealNPU and a NAU, integrated by a solver.
+
+    >>> exact("euler", 1.0)(torch.zeros(1, 1, dtype=torch.float64)).tolist()
+    [[100.0, 0.01, 0.0]]
+    """
+    nau = Layer(unit="NAU", out_features=3, options={"clamp": "none"})
+    layers = (Layer(unit="RealNPU", out_features=3), nau)
+    start = (100.0, 0.01, 0.0)
+    model = NODE(layers=layers, initial_state=start, method=method, step=step)
+    return network(model, EXACT_FSIR)
+
+
+def true_error(method: str, step: float) -> float:
+    """The mean squared error of the true equations under a solver."""
+    data = FractionalSIRTask().shared()
+    return float((exact(method, step)(data["times"]).detach() - data["states"]).square().mean())
 
 
 def trained(row: pd.Series) -> torch.nn.Module:
