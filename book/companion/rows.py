@@ -112,12 +112,7 @@ class Rows:
         return self._each(Rows.rate, index, columns, caption, by)
 
     def _each(
-        self,
-        what: Callable[..., str],
-        index: Iterable[str],
-        columns: Iterable[str],
-        caption: str,
-        by: str,
+        self, what: Callable[..., str], index: Iterable[str], columns: Iterable[str], caption: str, by: str
     ) -> Table:
         columns = list(columns)
         lines = [

@@ -55,7 +55,9 @@ class Table:
         wrap: bool = False,
     ):
         if not isinstance(lines, pd.DataFrame):
-            lines = pd.DataFrame(list(lines), columns=columns) if len(lines) else pd.DataFrame({"": [NOT_RUN]})
+            lines = (
+                pd.DataFrame(list(lines), columns=columns) if len(lines) else pd.DataFrame({"": [NOT_RUN]})
+            )
         self.frame, self.caption, self.digits, self.wrap = lines, caption, digits, wrap
 
     def _cells(self) -> list[list[str]]:

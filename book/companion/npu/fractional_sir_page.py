@@ -34,7 +34,6 @@ from companion.npu.fractional_sir import (
     share,
     stopped,
     terms,
-    trained,
     true_error,
 )
 from companion.npu.settings import HIDDEN, fsir_arm
@@ -68,7 +67,9 @@ _EARLY = 100  # iterations of L-BFGS
 _Numbers = dict[str, object]
 
 
-def grid(every: Rows, p: SimpleNamespace, sizes: Iterable[int], solver: str = "euler", tail: str = "") -> Rows:
+def grid(
+    every: Rows, p: SimpleNamespace, sizes: Iterable[int], solver: str = "euler", tail: str = ""
+) -> Rows:
     """The runs of all models with these sizes; ``tail`` of their names says what was changed."""
     models = [model + tail for model in p.models]
     return every.of(model=models, hidden=[str(size) for size in sizes], solver=solver)
@@ -142,7 +143,10 @@ def errors(main: Rows, p: SimpleNamespace) -> Table:
         theirs, ours = (Rows(part).of(model=model).frame for part in (printed_runs(), main.frame))
         line = {"model": model}
         for name, what in measured.items():
-            line |= {f"{name}, published": what(theirs["valid_mse"]), f"{name}, ours": what(ours["valid_mse"])}
+            line |= {
+                f"{name}, published": what(theirs["valid_mse"]),
+                f"{name}, ours": what(ours["valid_mse"]),
+            }
         lines.append(line)
     return Table(lines, "Training MSE of all runs")
 
