@@ -4,7 +4,7 @@ themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from numbers import Integral, Real
 
@@ -29,10 +29,10 @@ _WRAP = "<style>.nalm-box table.nalm-wrap td{white-space:normal;min-width:7rem;v
 
 
 class Table:
-    """Lines that show themselves as an accessible HTML table, or as plain text; index and random ids left out.
+    """Lines that show themselves as an accessible HTML table, or as plain text; no index, no random ids.
 
     Args:
-        lines: a data frame, or one mapping or sequence per line; without any, the table says "not run".
+        lines: a data frame, its columns, or one mapping or sequence per line; no line at all says "not run".
         caption: what is shown.
         columns: their names, where lines are sequences; which of them, where they are mappings.
         digits: of numbers, see :func:`text`. Cells may also be words, Interval or Spread.
@@ -48,17 +48,17 @@ class Table:
 
     def __init__(
         self,
-        lines: pd.DataFrame | Sequence[Mapping | Sequence],
+        lines: pd.DataFrame | Mapping[str, Sequence] | Iterable[Mapping | Sequence],
         caption: str = "",
         columns: Sequence[str] | None = None,
         digits: int = 3,
         wrap: bool = False,
     ):
-        if not isinstance(lines, pd.DataFrame):
-            lines = (
-                pd.DataFrame(list(lines), columns=columns) if len(lines) else pd.DataFrame({"": [NOT_RUN]})
-            )
-        self.frame, self.caption, self.digits, self.wrap = lines, caption, digits, wrap
+        if not isinstance(lines, (pd.DataFrame, Mapping)):
+            lines = list(lines) or [[NOT_RUN]]
+            columns = columns if lines != [[NOT_RUN]] else [""]
+        self.frame = pd.DataFrame(lines, columns=columns)
+        self.caption, self.digits, self.wrap = caption, digits, wrap
 
     def _cells(self) -> list[list[str]]:
         return [
