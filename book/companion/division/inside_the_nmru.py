@@ -14,11 +14,12 @@ from companion import measures, thresholds
 from companion.division import settings
 from companion.division.compared import MIXED, NEGATIVE, POSITIVE, Compared, higher, of, ranges_where, success
 from companion.experiment import Arm, Experiment, runs_of
+from companion.figures import Figure, style, unit_style
 from companion.parameters import some_of
 from companion.statements import Claim, Comparison, Item, exactly, rate, solved
 from companion.tables import text
 
-__all__ = ["EXPERIMENT", "NAMES"]
+__all__ = ["EXPERIMENT", "NAMES", "draw_coins"]
 
 NAMES = [
     "NMRU, vanilla", "NMRU, clipped gradient", "NMRU, sign", "NMRU", "NMRU, gate to 0",
@@ -53,6 +54,22 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
     tasks = [SingleModuleTask.on(place, operation="div", inputs=10) for place in p.ranges]
     asked = {name: arms[name] for name in p.models}
     return {"division/inside-the-nmru": runs_of(asked, tasks, p.seeds, thresholds.FIXED)}
+
+
+def draw_coins(runs: pd.DataFrame, start: np.ndarray, end: np.ndarray) -> Figure:
+    """The sums m + d of each redundant input, ``(runs, inputs)``, at the end over those at the start."""
+    with style():
+        figure = Figure(figsize=(7, 3.4), layout="constrained")
+        axes = figure.subplots(1, 2, sharey=True)
+        look = {"color": unit_style(FULL)[0], "markersize": 4, "alpha": 0.5}
+        for axis, place in zip(axes, ("U[1,2)", "U[-2,-1)"), strict=True):
+            here = (runs["range"] == place).to_numpy()
+            axis.axvline(1, color="#4C4C4C", linewidth=1, linestyle="--")
+            axis.plot(start[here].ravel(), end[here].ravel(), "s", **look)
+            axis.set_title(place if here.any() else f"{place}: not run")
+            axis.set(xlabel="$m + d$ at the start", xlim=(0.5, 1.5), ylim=(-0.1, 2.1))
+        axes[0].set_ylabel("$m + d$ at the end")
+    return figure
 
 
 def _figure_17(rows: pd.DataFrame) -> Compared:

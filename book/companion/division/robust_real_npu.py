@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +17,7 @@ from companion.division import chance, settings
 from companion.division.compared import MODIFIED, REAL_NPU, Compared, higher, of, part, ranges_where, success
 from companion.division.no_redundancy import MIDDLES
 from companion.experiment import Arm, Experiment, runs_of
-from companion.figures import Figure, style
+from companion.figures import Figure, style, styles_of
 from companion.parameters import some_of
 from companion.rows import NOT_RUN, Rows
 from companion.statements import Claim, Explanation, Item, Read, solved
@@ -36,6 +36,7 @@ __all__ = [
     "SWEEP",
     "arms",
     "draw_diagram",
+    "draw_schedules",
     "draw_streams",
     "replayed",
     "splits",
@@ -162,11 +163,9 @@ def splits(rows: Rows) -> Table:
         if {first, second} <= set(single):
             only = [int((single[a] & ~single[b]).sum()) for a, b in ((first, second), (second, first))]
             odds = binomtest(only[0], sum(only)).pvalue if sum(only) else 1.0
-            lines.append(
-                {"first": first, "second": second, "only first": only[0], "only second": only[1], "p": odds}
-            )
-    frame = pd.DataFrame(lines or [{"first": "not run"}])
-    return Table(frame, digits=2, caption="Runs that only one of two variants solves; sign test")
+            lines.append([first, second, *only, odds])
+    columns = ["first", "second", "only first", "only second", "p"]
+    return Table(lines, "Runs that only one of two variants solves; sign test", columns=columns, digits=2)
 
 
 def draw_diagram() -> Figure:
@@ -191,6 +190,33 @@ def draw_diagram() -> Figure:
             axis.annotate("", (-1.15 * side, -0.2 * side), (1.15 * side, -0.2 * side), arrowprops=bow)
         axis.text(0, 0.55, "a: $x_i<0$, $W_i=\\pm1$, $g_i=1$", ha="center", va="bottom")
         axis.text(0, -0.55, "a", ha="center", va="top")
+    return figure
+
+
+def draw_schedules(
+    coefficients: Mapping[str, Sequence[float]], paths: Mapping[str, np.ndarray], back: Mapping[str, int]
+) -> Figure:
+    """How a penalty grows, and how it leads a gate back to [0, 1].
+
+    Args:
+        coefficients: name of the penalty -> its factor, every 10,000 updates.
+        paths: the gate after each update.
+        back: when it is back, 0 for never.
+    """
+    with style():
+        figure = Figure(figsize=(7, 4.6), layout="constrained")
+        upper, lower = figure.subplots(2, 1, sharex=True)
+        for name, (colour, marker) in styles_of(list(coefficients)).items():
+            drawn = {"color": colour, "marker": marker, "label": name}
+            staircase = [*coefficients[name], coefficients[name][-1]]
+            upper.step(range(0, 60_000, 10_000), staircase, where="post", **drawn)
+            until = back[name] + 1 if back[name] else 50_000
+            lower.plot(paths[name][:until], color=colour, marker=marker, markevery=[until - 1])
+        upper.set(yscale="log", ylabel="β")
+        lower.set(ylabel="gate", xlabel="iteration")
+        lower.xaxis.set_major_formatter("{x:,.0f}")
+        lower.axhline(0, color="black", linewidth=0.8)
+        figure.legend(*upper.get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure
 
 
