@@ -19,8 +19,9 @@ from companion.division.no_redundancy import MIDDLES
 from companion.experiment import Arm, Experiment, runs_of
 from companion.figures import Figure, style, styles_of
 from companion.parameters import some_of
+from companion.recorded import read
 from companion.rows import NOT_RUN, Rows
-from companion.statements import Claim, Explanation, Item, Read, solved
+from companion.statements import Claim, Explanation, Item, Read, Statements, solved
 from companion.tables import Table
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "NONE",
     "SWEEP",
     "arms",
+    "beside_replay",
     "draw_diagram",
     "draw_schedules",
     "draw_streams",
@@ -95,6 +97,24 @@ def replayed(read: Read) -> pd.DataFrame:
         return pd.DataFrame()
     names = own[["key", "model", "range"]].rename(columns={"key": "replays"})
     return again.drop(columns=["model", "range"]).merge(names, on="replays")
+
+
+def beside_replay(judged: Statements) -> tuple[Statements, dict[str, object]]:
+    """Statements with a column of what they are in the replay, and counts of it."""
+    again = Rows(replayed(read))
+    found = EXPERIMENT.statements(again, *(one.item.name for one in judged.judgements)).frame
+    beside = dict(zip(found["statement"], found["here"], strict=True))
+    judged.frame["replayed"] = [beside.get(what, "") for what in judged.frame["statement"]]
+    places = {
+        "clip": (CLIP, "U[10,20)"),
+        "lost": (BOTH, "U[10,20)"),
+        "none": (NONE, "U[-1.2,-1.1)"),
+        "base": (BASE, "U[-1.2,-1.1)"),
+    }
+    counts = {
+        f"{name}_again": again.count(model=model, range=place) for name, (model, place) in places.items()
+    }
+    return judged, {"statements": judged.count} | counts
 
 
 def _solved_more(rows: pd.DataFrame, one: str, other: str, place: str) -> int:
