@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,9 +12,6 @@ from nalm.records import cost
 
 from companion import figures, measures
 from companion.tables import NOT_RUN, Table, text
-
-if TYPE_CHECKING:
-    from companion.statements import Statements
 
 __all__ = ["NOT_RUN", "Rows", "counted", "say", "with_numbers"]
 
@@ -153,10 +150,9 @@ def say(numbers: Mapping[str, object] | None = None, /, **more: object) -> None:
         glue(name, number if isinstance(number, str) else text(number), display=False)
 
 
-def counted(name: str, judged: Statements) -> Statements:
-    """Statements to be shown; how many agree is said by this name, see :func:`say`."""
-    say({name: judged.count})
-    return judged
+def counted(name: str, judged: Any) -> Any:
+    """Statements to be shown, after the number of those that agree is said, see :func:`say`."""
+    return with_numbers(judged, {name: judged.count})
 
 
 def with_numbers(shown: Any, numbers: Mapping[str, object]) -> Any:

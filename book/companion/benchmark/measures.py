@@ -147,9 +147,8 @@ def _three_models(way: Callable, inputs: int) -> Callable[[Size], tuple[float, s
 def _compiling(way: Callable) -> Callable[[Size], tuple[float, str]]:
     def measured(size: Size) -> tuple[float, str]:
         runs = division_runs(2, *size.of(225, 50_000))
-        return rates.compiling(
-            partial(way, compiled=size.compiled), rates.shares(runs, size.processes)[0]
-        ), "s"
+        first = rates.shares(runs, size.processes)[0]
+        return rates.compiling(partial(way, compiled=size.compiled), first), "s"
 
     return measured
 
@@ -264,10 +263,6 @@ def scaling(over: str, size: Size = Size()) -> list[tuple[int, float]]:
         together = number if over == "runs" else ENSEMBLE
         _, iterations = size.of(1, min(10_000, max(1000, 300_000 // together)))
         runs = make(number, iterations)[: size.runs]
-        pairs.append(
-            (
-                number,
-                1e6 / rates.rate(partial(rates.ensembles, compiled=size.compiled), rates.shares(runs, 1)),
-            )
-        )
+        way = partial(rates.ensembles, compiled=size.compiled)
+        pairs.append((number, 1e6 / rates.rate(way, rates.shares(runs, 1))))
     return pairs
