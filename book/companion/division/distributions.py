@@ -21,8 +21,6 @@ from companion.rows import Rows
 from companion.statements import Claim, Explanation, Item
 from companion.tables import Table, text
 
-__all__ = ["BENFORD", "EXPERIMENT", "TRUNCATED", "WIDE", "divides", "draw", "failed", "tossed"]
-
 TRUNCATED = ["TN(-1,3)[-5,10)", "TN(0,1)[-5,5)", "TN(1,3)[-10,5)"]
 BENFORD = "B[10,100)"
 WIDE = ["U[-100,100)", "U[-50,50)"]

@@ -19,8 +19,6 @@ from companion.parameters import some_of
 from companion.statements import Claim, Comparison, Item, exactly, rate, solved
 from companion.tables import text
 
-__all__ = ["EXPERIMENT", "NAMES", "draw_coins"]
-
 NAMES = [
     "NMRU, vanilla", "NMRU, clipped gradient", "NMRU, sign", "NMRU", "NMRU, gate to 0",
     "NMRU, gate to 1", "NMRU, no epsilon", "NMRU, lr 1e-3", "NMRU, lr 1e-1", "NMRU, SGD",

@@ -33,8 +33,6 @@ from companion.parameters import some_of
 from companion.statements import Claim, Comparison, Item, rate, solved
 from companion.tables import text
 
-__all__ = ["EXPERIMENT", "with_losses"]
-
 
 def with_losses(unit: str) -> dict[str, str]:
     """Loss -> the name of the unit trained with it."""

@@ -19,8 +19,6 @@ from companion.parameters import some_of
 from companion.statements import Claim, Item, solved
 from companion.tables import text
 
-__all__ = ["DATA_SETS", "EXPERIMENT", "PRINTED", "initial", "starts"]
-
 DATA_SETS = ["1", "2", "3", "4", "5"]
 PRINTED = "3 (paper's test set)"
 

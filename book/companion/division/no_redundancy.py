@@ -35,19 +35,6 @@ from companion.rows import Rows
 from companion.statements import Claim, Item, solved
 from companion.tables import Table, text
 
-__all__ = [
-    "CLIPPED",
-    "EXPERIMENT",
-    "FIGURE_3",
-    "FIGURE_10",
-    "MIDDLES",
-    "SECOND",
-    "arms",
-    "figure_starts",
-    "walls",
-    "with_starts",
-]
-
 SECOND, CLIPPED = f"{MODIFIED}, second draw", f"{MODIFIED}, clipped gradient"
 FIGURE_3 = [REAL_NPU, *UNITS]
 SLOWER = {"NRU, lr 1e-1": 1e-1, "NRU, lr 1e-2": 1e-2, "NRU, lr 1e-3": 1e-3}

@@ -36,11 +36,6 @@ from companion.rows import NOT_RUN, Rows
 from companion.statements import Claim, Comparison, Explanation, Item, Read, exactly, rate, solved
 from companion.tables import Table, text
 
-__all__ = [
-    "EXPERIMENT", "MAIN", "MIRRORS", "VARIANTS",
-    "ended_on", "left_out", "lost_nmrus", "nearly_solved", "pairs", "printed_rates", "ways_out", "with_sums",
-]  # fmt: skip
-
 MAIN = [REAL_NPU, *UNITS]
 TERNARY, APART = f"{MODIFIED}, {{-1,0,1}}", "NRU, separate sign"
 COMPLEX, CLIPPED = "NPU (no constraints)", "NPU (clip & reg)"

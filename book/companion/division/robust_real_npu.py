@@ -24,26 +24,6 @@ from companion.rows import NOT_RUN, Rows
 from companion.statements import Claim, Explanation, Item, Read, Statements, solved
 from companion.tables import Table
 
-__all__ = [
-    "ALL",
-    "ARMS",
-    "BASE",
-    "BOTH",
-    "CLIP",
-    "EXPERIMENT",
-    "GATE",
-    "L2",
-    "NONE",
-    "SWEEP",
-    "arms",
-    "beside_replay",
-    "draw_diagram",
-    "draw_schedules",
-    "draw_streams",
-    "replayed",
-    "splits",
-]
-
 SWEEP = {
     "L1 1e-11 to 1e-09": L1(start=1e-11, end=1e-9),
     "L1 1e-09 to 1e-07": L1(start=1e-9, end=1e-7),

@@ -19,8 +19,6 @@ from companion.measures import operands_first
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Side", "draw_starts", "holding", "initial", "initial_of_ten", "shown", "with_states"]
-
 Side = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Whether initial weights W_a, W_b are good ones."""
 

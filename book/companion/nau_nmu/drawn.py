@@ -16,8 +16,6 @@ from companion.statements import Comparison, rate, solved
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["beside_drawn", "drawn", "measured", "values"]
-
 _NAMES = {
     "success_rate": "success",
     "solved_at_step_mean": "solved_at_mean",

@@ -16,17 +16,6 @@ from companion.parameters import between, one_of, some_of
 from companion.statements import Claim, Comparison, Explanation, Item, Read, rate, rounded, solved
 from companion.tables import text
 
-__all__ = [
-    "EXPERIMENT",
-    "RIGHT",
-    "chose",
-    "figure_9",
-    "published_histogram",
-    "published_line",
-    "table_5",
-    "touching",
-]
-
 RIGHT = {"mul": "multiplication", "add": "addition"}
 """Operation -> the choice that can solve it."""
 

@@ -17,18 +17,6 @@ from companion.parameters import one_of, some_of
 from companion.statements import Claim, Comparison, Item
 from companion.tables import text
 
-__all__ = [
-    "ABLATED",
-    "ABLATIONS",
-    "EXPERIMENT",
-    "HIDDEN",
-    "figure_3_sizes",
-    "figure_7",
-    "hidden_arms",
-    "hidden_runs",
-    "with_sizes",
-]
-
 HIDDEN = tuple(range(2, 11))
 """The hidden sizes of Figures 3 and 7."""
 

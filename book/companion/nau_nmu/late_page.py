@@ -20,8 +20,6 @@ from companion.nau_nmu.subset_arithmetic import TABLE_2, published_cell
 from companion.rows import NOT_RUN, Rows
 from companion.tables import Table, text
 
-__all__ = ["elsewhere", "first_rows", "fits", "followed", "late_lines", "read_out_of_order"]
-
 Line = tuple[str, str]
 
 SIGNS = {"mul": "a × b", "add": "a + b", "sub": "a − b"}

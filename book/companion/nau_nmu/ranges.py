@@ -25,16 +25,6 @@ from companion.statements import Claim, Comparison, Item, Statement
 from companion.tables import text
 from companion.thresholds import nearly_perfect_mse
 
-__all__ = [
-    "EXPERIMENT",
-    "PACE",
-    "figure_3",
-    "figure_3_ranges",
-    "lower_half",
-    "shifted_runs",
-    "with_upper_half",
-]
-
 PACE = "nau-nmu/pace"
 """Where runs without a penalty are recorded, which are not in the paper."""
 

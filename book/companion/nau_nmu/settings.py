@@ -15,20 +15,6 @@ from nalm.training import Adam, Discretisation, Recipe, Run
 
 from companion.experiment import Arm
 
-__all__ = [
-    "MULTIPLIERS",
-    "PENALTY_FACTORS",
-    "PENALTY_SWEEPS",
-    "RANGES",
-    "THRESHOLDS",
-    "arms",
-    "gate_arms",
-    "gate_runs",
-    "penalty_runs",
-    "range_runs",
-    "subset_runs",
-]
-
 THRESHOLDS = {
     "add": 1.47861742e-5,
     "sub": 1.38437045e-8,

@@ -20,8 +20,6 @@ from companion.rows import Rows
 from companion.statements import Comparison, Explanation, Item, Read, exactly, rate, solved
 from companion.thresholds import nearly_perfect_mse
 
-__all__ = ["EXPERIMENT", "MODELS", "NAME"]
-
 NAME = "nau-nmu/ten-parameter"
 MODELS = ("NAC•", "NALU", "NMU")
 

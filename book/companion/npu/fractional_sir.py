@@ -25,29 +25,6 @@ from companion.rows import Rows
 from companion.statements import Claim, Comparison, Explanation, Item, Read
 from companion.tables import text
 
-__all__ = [
-    "DETOURS",
-    "EXPERIMENT",
-    "MODELS",
-    "SOLVERS",
-    "TERMS",
-    "after_updates",
-    "counted",
-    "drawn_weights",
-    "exact",
-    "front",
-    "largest_imaginary",
-    "listed",
-    "network",
-    "printed_runs",
-    "rows",
-    "share",
-    "stopped",
-    "terms",
-    "trained",
-    "true_error",
-]
-
 MODELS = ("NPU", "RealNPU", "Dense")
 TERMS = ("r, with exponents of S and I of 0.4 to 0.7", "I, with an exponent of 0.8 to 1.2", "a power of R")
 """The hidden units of the RealNPU of Figure 5."""

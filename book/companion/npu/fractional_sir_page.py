@@ -40,27 +40,6 @@ from companion.npu.settings import HIDDEN, fsir_arm
 from companion.rows import NOT_RUN, Rows
 from companion.tables import Table, text
 
-__all__ = [
-    "built",
-    "by_solver",
-    "cut_short",
-    "detours",
-    "drawn_formula",
-    "errors",
-    "fits",
-    "formula",
-    "fronts",
-    "grid",
-    "over_parameters",
-    "over_time",
-    "run_formula",
-    "small_ones",
-    "solvers",
-    "stuck",
-    "with_text",
-    "without_lbfgs",
-]
-
 NAMES = ["S", "I", "R"]
 _SHORT = {"npu": "NPU", "real": "RealNPU", "dense": "Dense"}
 _EARLY = 100  # iterations of L-BFGS

@@ -27,25 +27,6 @@ from companion.parameters import at_least, some_of, some_or_none_of
 from companion.statements import Claim, Comparison, Explanation, Item, Read
 from companion.tables import text
 
-__all__ = [
-    "EXPERIMENT",
-    "LARGE_SCALE",
-    "PAPER",
-    "POSITIVE",
-    "SIGNS",
-    "best_constant",
-    "chosen",
-    "compared",
-    "counted",
-    "error",
-    "figure_7",
-    "large_scale_arm",
-    "parameters_left",
-    "printed",
-    "printed_points",
-    "test_targets",
-]
-
 LARGE_SCALE = ("NPU", "RealNPU", "NaiveNPU", "NMU", "NALU", "iNALU")
 """The models of the large-scale task; the paper ran the iNALU and did not report it."""
 

@@ -35,27 +35,6 @@ from companion.rows import NOT_RUN, Rows
 from companion.statements import Comparison, Statements
 from companion.tables import Table, text
 
-__all__ = [
-    "agreement",
-    "all_settings",
-    "as_ran",
-    "built",
-    "gates",
-    "named_errors",
-    "of_constant",
-    "parameters",
-    "penalties",
-    "penalties_told_apart",
-    "printed_ranges",
-    "ranks",
-    "schedules",
-    "selection",
-    "settings_of_text",
-    "table_1",
-    "test_sets",
-    "twins",
-]
-
 _STARTS = {"gate 1": ("NPU", "RealNPU, gate 1"), "gate ½": ("NPU, gate 0.5", "RealNPU")}
 _Numbers = dict[str, object]
 

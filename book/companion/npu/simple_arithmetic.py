@@ -28,23 +28,6 @@ from companion.rows import NOT_RUN, Rows
 from companion.statements import Claim, Comparison, Explanation, Item, Read, student
 from companion.tables import Table, text
 
-__all__ = [
-    "ERRORS",
-    "EXPERIMENT",
-    "SIMPLE",
-    "apart",
-    "best",
-    "clipped",
-    "compared",
-    "figure_6",
-    "luck",
-    "nmu_ahead",
-    "printed",
-    "simple_arm",
-    "simple_task",
-    "twins",
-]
-
 SIMPLE = ("NPU", "RealNPU", "NMU", "NALU", "iNALU", "Dense")
 """The models of the simple arithmetic task, in the order of Table A2."""
 
