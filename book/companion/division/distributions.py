@@ -134,13 +134,16 @@ def _of(inputs: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     return chosen
 
 
-_PROTOCOL = {
-    "seeds": 25,
-    "runs": 450,
-    "experiment": ("division/distributions",),
-    "by": ("model", "range"),
-    "compared": "success rates",
-}
+_item = partial(
+    Item,
+    "division",
+    kind="experiment",
+    seeds=25,
+    runs=450,
+    experiment=("division/distributions",),
+    by=("model", "range"),
+    compared="success rates",
+)
 _WHOLE = Explanation((_FLOATS,), "The authors' code, which made the published numbers, draws whole numbers.")
 
 EXPERIMENT = Experiment(
@@ -162,29 +165,23 @@ EXPERIMENT = Experiment(
             published="TN(-10,3)[-15,-5)",
             explanations=(_WHOLE,),
         ),
-        Item(
-            "division",
+        _item(
             "Figure 7",
             "Division on other distributions, without redundancy",
-            "experiment",
-            partial(_figure, inputs="2", first=f"{MODIFIED} on U[-100,100)"),
+            statements=partial(_figure, inputs="2", first=f"{MODIFIED} on U[-100,100)"),
             headline="success rate of the modified Real NPU on U[-100,100)",
             published="0.72",
             iterations=50_000,
             rows=_of("2"),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 8",
             "Division on other distributions, with redundancy",
-            "experiment",
-            partial(_figure, inputs="10", first="NMRU on TN(1,3)[-10,5)"),
+            statements=partial(_figure, inputs="10", first="NMRU on TN(1,3)[-10,5)"),
             headline="success rate of the NMRU on TN(1,3)[-10,5)",
             published="0.92",
             iterations=100_000,
             rows=_of("10"),
-            **_PROTOCOL,
         ),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -107,53 +108,47 @@ def _figure_19(rows: pd.DataFrame) -> Compared:
     yield ranges_where(rows, PLAIN, FULL, np.less, 7, "ranges on which Adam is better")
 
 
-_PROTOCOL = {
-    "seeds": 25,
-    "iterations": 100_000,
-    "experiment": ("division/inside-the-nmru",),
-    "by": ("model", "range"),
-}
+_item = partial(
+    Item,
+    "division",
+    kind="experiment",
+    seeds=25,
+    iterations=100_000,
+    experiment=("division/inside-the-nmru",),
+    by=("model", "range"),
+)
 
 EXPERIMENT = Experiment(
     chapter="book/division/inside-the-nmru.ipynb",
     rules={"models": some_of(NAMES), "ranges": some_of(UNIFORM_RANGES)},
     runs=_runs,
     items=(
-        Item(
-            "division",
+        _item(
             "Figure 17",
             "Ablation of the NMRU: gradient clipping, sign, gate",
-            "experiment",
-            _figure_17,
+            statements=_figure_17,
             headline="success rate with gradient clipping alone on U[-2,2)",
             published="1.0",
             runs=1125,
             rows=of(VANILLA, CLIPPED, SIGN, FULL, ZERO),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 18",
             "Learning rates of the NMRU",
-            "experiment",
-            _figure_18,
+            statements=_figure_18,
             headline="learning rate 0.1 on several ranges",
             published="0.0",
             runs=675,
             rows=of(FULL, SLOW, FAST),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 19",
             "Adam against SGD for the NMRU",
-            "experiment",
-            _figure_19,
+            statements=_figure_19,
             headline="ranges with equal success",
             published="2 of 9",
             runs=450,
             rows=of(FULL, PLAIN),
-            **_PROTOCOL,
         ),
     ),
 )

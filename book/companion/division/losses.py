@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -135,13 +136,16 @@ def _table_8() -> Compared:
         )
 
 
-_PROTOCOL = {
-    "seeds": 25,
-    "iterations": 100_000,
-    "runs": 675,
-    "experiment": ("division/redundancy", "division/losses"),
-    "by": ("model", "range"),
-}
+_item = partial(
+    Item,
+    "division",
+    kind="experiment",
+    seeds=25,
+    iterations=100_000,
+    runs=675,
+    experiment=("division/redundancy", "division/losses"),
+    by=("model", "range"),
+)
 
 EXPERIMENT = Experiment(
     chapter="book/division/losses.ipynb",
@@ -161,39 +165,30 @@ EXPERIMENT = Experiment(
             headline="properties of PCC",
             published="four of five",
         ),
-        Item(
-            "division",
+        _item(
             "Figure 21",
             "Losses for the Real NPU: MSE, PCC, MAPE",
-            "experiment",
-            _figure_21,
+            statements=_figure_21,
             headline=f"success rate with MSE on {MIXED}",
             published="0.0",
             rows=of(*with_losses(MODIFIED).values()),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 22",
             "Losses for the NRU: MSE, PCC, MAPE",
-            "experiment",
-            _figure_22,
+            statements=_figure_22,
             headline="the three losses on positive ranges",
             published="all perform well",
             rows=of(*with_losses("NRU").values(), f"{MODIFIED}, PCC"),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 23",
             "Losses for the NMRU: MSE, PCC, MAPE",
-            "experiment",
-            _figure_23,
+            statements=_figure_23,
             headline="worst of the three losses",
             published="PCC",
             rows=of(*with_losses("NMRU").values()),
             explanations=(chance.explanation("Figure 23"),),
-            **_PROTOCOL,
         ),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -222,13 +223,16 @@ def _parameters(inputs: int) -> dict[str, set]:
     }
 
 
-_PROTOCOL = {
-    "seeds": 25,
-    "iterations": 50_000,
-    "runs": 900,
-    "experiment": ("division/no-redundancy",),
-    "by": ("model", "range"),
-}
+_item = partial(
+    Item,
+    "division",
+    kind="experiment",
+    seeds=25,
+    iterations=50_000,
+    runs=900,
+    experiment=("division/no-redundancy",),
+    by=("model", "range"),
+)
 
 EXPERIMENT = Experiment(
     chapter="book/division/no-redundancy.ipynb",
@@ -244,29 +248,23 @@ EXPERIMENT = Experiment(
             _table_4,
             compared="8 of 9 parameters",
         ),
-        Item(
-            "division",
+        _item(
             "Figure 3",
             "Division without redundant inputs",
-            "experiment",
-            _figure_3,
+            statements=_figure_3,
             headline=f"success rate of the modified Real NPU on {MIXED}",
             published="0.64",
             rows=of(*FIGURE_3),
             compared="20 of 36 success rates",
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 10",
             "Learning rates of the NRU",
-            "experiment",
-            _figure_10,
+            statements=_figure_10,
             headline="success rate with learning rate 1, every range",
             published="1.0",
             rows=of(*FIGURE_10),
             compared="9 of 36 success rates",
-            **_PROTOCOL,
         ),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -311,24 +312,25 @@ def _slower_there_too(read: Read) -> str:
     )
 
 
-_PROTOCOL = {
-    "seeds": 25,
-    "iterations": 100_000,
-    "experiment": ("division/redundancy",),
-    "by": ("model", "range"),
-}
+_item = partial(
+    Item,
+    "division",
+    kind="experiment",
+    seeds=25,
+    iterations=100_000,
+    experiment=("division/redundancy",),
+    by=("model", "range"),
+)
 
 EXPERIMENT = Experiment(
     chapter="book/division/redundancy.ipynb",
     rules={"models": some_of(_arms(1)), "ranges": some_of(UNIFORM_RANGES)},
     runs=_runs,
     items=(
-        Item(
-            "division",
+        _item(
             "Figure 6",
             "Division with eight redundant inputs",
-            "experiment",
-            _figure_6,
+            statements=_figure_6,
             headline="success rate of the NMRU over nine ranges",
             published="91.6 %",
             runs=900,
@@ -336,43 +338,33 @@ EXPERIMENT = Experiment(
             explanations=(
                 Explanation(("ranges of these on which the repairs also gain speed",), _slower_there_too),
             ),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 15",
             "Complex weights: NPU against Real NPU",
-            "experiment",
-            _figure_15,
+            statements=_figure_15,
             headline="complex weights on negative ranges",
             published="hinder success and speed",
             runs=675,
             rows=of(MODIFIED, COMPLEX, CLIPPED),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 16",
             "Discretising the Real NPU to {-1, 1} or {-1, 0, 1}",
-            "experiment",
-            _figure_16,
+            statements=_figure_16,
             headline="effect on success",
             published="none",
             runs=450,
             rows=of(MODIFIED, TERNARY),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 20",
             "NRU with the sign inside or apart from the magnitude",
-            "experiment",
-            _figure_20,
+            statements=_figure_20,
             headline="difference in success",
             published="none",
             runs=450,
             rows=of("NRU", APART),
-            **_PROTOCOL,
         ),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -259,56 +260,50 @@ def draw_streams(loss: Callable, places: list[str], false: dict[str, tuple[float
     return figure
 
 
-_PROTOCOL = {
-    "seeds": 25,
-    "iterations": 50_000,
-    "experiment": ("division/robust-real-npu",),
-    "by": ("model", "range"),
-    "compared": "what the text says",
-}
+_item = partial(
+    Item,
+    "division",
+    kind="experiment",
+    seeds=25,
+    iterations=50_000,
+    experiment=("division/robust-real-npu",),
+    by=("model", "range"),
+    compared="what the text says",
+)
 
 EXPERIMENT = Experiment(
     chapter="book/division/robust-real-npu.ipynb",
     rules={"models": some_of(ARMS), "ranges": some_of(UNIFORM_RANGES)},
     runs=_runs,
     items=(
-        Item(
-            "division",
+        _item(
             "Figure 1",
             "L1 regularisation of the Real NPU: on or off, and its strength",
-            "experiment",
-            _figure_1,
+            statements=_figure_1,
             headline="ranges on which removing L1 is worse",
             published="5 of 9",
             runs=1800,
             rows=of(NONE, *SWEEP),
             explanations=(Explanation(("removing L1 is better on U[-1.2,-1.1)",), _why_figure_1),),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 2",
             "Clipping, discretisation and initialisation of the Real NPU",
-            "experiment",
-            _figure_2,
+            statements=_figure_2,
             headline="ranges on which discretising loses to none",
             published="1 of 9",
             runs=1575,
             rows=of(BASE, "clip gate", "clip weight", CLIP, GATE, BOTH, ALL),
             explanations=(chance.explanation("Figure 2"),),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 14",
             "No, L1 and L2 regularisation of the Real NPU",
-            "experiment",
-            _figure_14,
+            statements=_figure_14,
             headline="ranges on which L2 is worse than L1",
             published="5 of 9",
             runs=675,
             rows=of(NONE, BASE, L2),
-            **_PROTOCOL,
         ),
     ),
 )

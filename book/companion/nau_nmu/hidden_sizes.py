@@ -42,11 +42,6 @@ _Lines = dict[tuple[str, str], pd.DataFrame]
 def hidden_arms(hidden: int, iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm]:
     """The models of Table 6 with another hidden size, and those of :data:`ABLATIONS`.
 
-    Args:
-        hidden: outputs of the first layer.
-        iterations: updates.
-        stream: ``"own"`` or ``"common"``.
-
     >>> [layer.options for layer in hidden_arms(3)["NMU, no W-clamp"].model.layers]
     [{'clamp': 'forward'}, {'clamp': 'forward'}]
     """
@@ -68,9 +63,7 @@ def hidden_runs(
     Args:
         models: names in :func:`hidden_arms`.
         sizes: outputs of the first layer.
-        seeds: seeds 0 to ``seeds`` - 1.
-        iterations: updates.
-        stream: ``"own"`` or ``"common"``.
+        seeds, iterations, stream: as of :func:`companion.nau_nmu.settings.subset_runs`.
 
     >>> [(run.model.layers[0].out_features, run.labels) for run in hidden_runs(["NMU"], [3], seeds=1)]
     [(3, {'model': 'NMU', 'operation': 'mul', 'hidden': '3'})]

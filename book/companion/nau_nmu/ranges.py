@@ -51,9 +51,7 @@ def shifted_runs(
     Args:
         operation: name in :data:`companion.nau_nmu.settings.PENALTY_SWEEPS`, which says of which model.
         lows: lower ends of ranges.
-        seeds: seeds 0 to ``seeds`` - 1.
-        iterations: updates.
-        stream: ``"own"`` or ``"common"``.
+        seeds, iterations, stream: as of :func:`companion.nau_nmu.settings.subset_runs`.
 
     >>> (run,) = shifted_runs("add", [1.0], seeds=1, iterations=10)
     >>> str(run.task.extrapolation), run.threshold, run.recipe.penalties

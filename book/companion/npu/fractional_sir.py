@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -295,13 +295,16 @@ def _early_stop(read: Read) -> str:
     )
 
 
-_PROTOCOL = {
-    "seeds": 5,
-    "iterations": 3000,
-    "experiment": ("npu/fractional-sir",),
-    "rows": _rows,
-    "by": ("model", "hidden", "penalty"),
-}
+_item = partial(
+    Item,
+    "npu",
+    kind="experiment",
+    seeds=5,
+    iterations=3000,
+    experiment=("npu/fractional-sir",),
+    rows=_rows,
+    by=("model", "hidden", "penalty"),
+)
 _MORE = (
     "RealNPU: runs with an MSE below 0.1",
     "RealNPU: runs with an MSE below 1",
@@ -330,28 +333,23 @@ EXPERIMENT = Experiment(
                 ),
             ),
         ),
-        Item(
-            "npu",
+        _item(
             "Figure 4",
             "Fractional SIR model: error against number of parameters",
-            "experiment",
-            _figure_4,
+            statements=_figure_4,
             headline="runs of the NPU with a training MSE below 0.1",
             published="46 of 100",
             runs=300,
             explanations=(Explanation(_MORE, _early_stop),),
-            **_PROTOCOL,
         ),
-        Item(
-            "npu",
+        _item(
             "Figure 5",
             "Weights of a RealNPU fitted to the fractional SIR model",
-            "experiment",
-            _figure_5,
+            statements=_figure_5,
             headline="RealNPUs that fit and have a unit for r",
             published="1 of 1, the one drawn",
             runs=100,
-            **_PROTOCOL | {"rows": _real},
+            rows=_real,
         ),
     ),
 )

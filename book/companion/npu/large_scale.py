@@ -6,7 +6,7 @@ Where text and code of the authors differ, the defaults are the code's, which ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from types import SimpleNamespace
 from typing import Literal
@@ -410,14 +410,17 @@ _BITS = (
     "the authors' NALU computes."
 )
 
-_PROTOCOL = {
-    "seeds": _BEST,
-    "iterations": 100_000,
-    "runs": 200,
-    "experiment": ("npu/large-scale",),
-    "rows": _rows,
-    "by": ("model", "operation"),
-}
+_item = partial(
+    Item,
+    "npu",
+    kind="experiment",
+    seeds=_BEST,
+    iterations=100_000,
+    runs=200,
+    experiment=("npu/large-scale",),
+    rows=_rows,
+    by=("model", "operation"),
+)
 
 EXPERIMENT = Experiment(
     chapter="book/npu/large-scale.ipynb",
@@ -462,23 +465,18 @@ EXPERIMENT = Experiment(
                 ),
             ),
         ),
-        Item(
-            "npu",
+        _item(
             "Table 1",
             "Large-scale arithmetic: test errors of five models",
-            "experiment",
-            _table_1,
+            statements=_table_1,
             headline="median test MSE of the NPU on division",
             published="1.0e-07 ± 1.0e-07",
             explanations=(Explanation(("NALU on ×",), _BITS),),
-            **_PROTOCOL,
         ),
-        Item(
-            "npu",
+        _item(
             "Figure 7",
             "Large-scale arithmetic: error against number of parameters",
-            "experiment",
-            _figure_7,
+            statements=_figure_7,
             headline="fewest parameters of the NPU on division",
             published="52",
             explanations=(
@@ -486,7 +484,6 @@ EXPERIMENT = Experiment(
                 Explanation(("the NALU's errors on × are above the plot's 1e5",), _BITS),
                 Explanation(_CLEARLY, _own_points),
             ),
-            **_PROTOCOL,
         ),
     ),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import product
 from types import SimpleNamespace
 from typing import Literal
@@ -356,14 +357,17 @@ def _one_model(read: Read) -> str:
     )
 
 
-_PROTOCOL = {
-    "seeds": _SEEDS,
-    "iterations": 20_000,
-    "runs": 120,
-    "experiment": ("npu/simple-arithmetic",),
-    "rows": _rows,
-    "by": ("model",),
-}
+_item = partial(
+    Item,
+    "npu",
+    kind="experiment",
+    seeds=_SEEDS,
+    iterations=20_000,
+    runs=120,
+    experiment=("npu/simple-arithmetic",),
+    rows=_rows,
+    by=("model",),
+)
 
 EXPERIMENT = Experiment(
     chapter="book/npu/simple-arithmetic.ipynb",
@@ -385,27 +389,21 @@ EXPERIMENT = Experiment(
                 ),
             ),
         ),
-        Item(
-            "npu",
+        _item(
             "Table A2",
             "Simple arithmetic: test errors of six models",
-            "experiment",
-            _table_a2,
+            statements=_table_a2,
             headline="mean absolute error of the RealNPU on division",
             published="0.085 ± 0.038",
             explanations=(Explanation((_BETTER,), _one_model),),
-            **_PROTOCOL,
         ),
-        Item(
-            "npu",
+        _item(
             "Figure 6",
             "Simple arithmetic: error maps of the best of twenty models",
-            "experiment",
-            _figure_6,
+            statements=_figure_6,
             headline="mean absolute error of the best RealNPU on division",
             published="drawn only",
             explanations=(Explanation(("NMU better than RealNPU on ×", "NMU better than NPU on ×"), _luck),),
-            **_PROTOCOL,
         ),
     ),
 )
