@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, StrMethodFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from companion.figures.styles import (
     WIDTH,
@@ -129,7 +129,8 @@ def _finish_panel(
         if (values == 0).any():
             _show_zero(axis, zero)
         elif values.max() >= 1000:
-            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            low, high = axis.get_ylim()
+            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if high > 5 * low else MaxNLocator(4))
             axis.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
             axis.yaxis.set_minor_formatter(NullFormatter())
 
