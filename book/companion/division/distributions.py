@@ -13,7 +13,7 @@ from nalm.training import Run
 
 from companion import published, thresholds
 from companion.division import settings
-from companion.division.compared import MODIFIED, UNITS, Compared, of, stated, success
+from companion.division.compared import MODIFIED, UNITS, Compared, experiment_item, of, stated, success
 from companion.experiment import Experiment, runs_of
 from companion.figures import Figure
 from companion.parameters import some_of
@@ -134,16 +134,7 @@ def _of(inputs: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     return chosen
 
 
-_item = partial(
-    Item,
-    "division",
-    kind="experiment",
-    seeds=25,
-    runs=450,
-    experiment=("division/distributions",),
-    by=("model", "range"),
-    compared="success rates",
-)
+_item = partial(experiment_item, runs=450, experiment=("division/distributions",), compared="success rates")
 _WHOLE = Explanation((_FLOATS,), "The authors' code, which made the published numbers, draws whole numbers.")
 
 EXPERIMENT = Experiment(

@@ -13,11 +13,21 @@ from nalm.training import SGD, Adam, Run
 
 from companion import measures, thresholds
 from companion.division import settings
-from companion.division.compared import MIXED, NEGATIVE, POSITIVE, Compared, higher, of, ranges_where, success
+from companion.division.compared import (
+    MIXED,
+    NEGATIVE,
+    POSITIVE,
+    Compared,
+    experiment_item,
+    higher,
+    of,
+    ranges_where,
+    success,
+)
 from companion.experiment import Arm, Experiment, runs_of
 from companion.figures import Figure, style, unit_style
 from companion.parameters import some_of
-from companion.statements import Claim, Comparison, Item, exactly, rate, solved
+from companion.statements import Claim, Comparison, exactly, rate, solved
 from companion.tables import text
 
 NAMES = [
@@ -108,15 +118,7 @@ def _figure_19(rows: pd.DataFrame) -> Compared:
     yield ranges_where(rows, PLAIN, FULL, np.less, 7, "ranges on which Adam is better")
 
 
-_item = partial(
-    Item,
-    "division",
-    kind="experiment",
-    seeds=25,
-    iterations=100_000,
-    experiment=("division/inside-the-nmru",),
-    by=("model", "range"),
-)
+_item = partial(experiment_item, iterations=100_000, experiment=("division/inside-the-nmru",))
 
 EXPERIMENT = Experiment(
     chapter="book/division/inside-the-nmru.ipynb",

@@ -23,6 +23,7 @@ from companion.division.compared import (
     UNITS,
     Compared,
     alike,
+    experiment_item,
     higher,
     of,
     part,
@@ -137,14 +138,7 @@ def _table_8() -> Compared:
 
 
 _item = partial(
-    Item,
-    "division",
-    kind="experiment",
-    seeds=25,
-    iterations=100_000,
-    runs=675,
-    experiment=("division/redundancy", "division/losses"),
-    by=("model", "range"),
+    experiment_item, iterations=100_000, runs=675, experiment=("division/redundancy", "division/losses")
 )
 
 EXPERIMENT = Experiment(

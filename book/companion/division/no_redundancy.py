@@ -22,6 +22,7 @@ from companion.division.compared import (
     REAL_NPU,
     UNITS,
     Compared,
+    experiment_item,
     higher,
     of,
     part,
@@ -223,16 +224,7 @@ def _parameters(inputs: int) -> dict[str, set]:
     }
 
 
-_item = partial(
-    Item,
-    "division",
-    kind="experiment",
-    seeds=25,
-    iterations=50_000,
-    runs=900,
-    experiment=("division/no-redundancy",),
-    by=("model", "range"),
-)
+_item = partial(experiment_item, iterations=50_000, runs=900, experiment=("division/no-redundancy",))
 
 EXPERIMENT = Experiment(
     chapter="book/division/no-redundancy.ipynb",

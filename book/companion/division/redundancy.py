@@ -22,6 +22,7 @@ from companion.division.compared import (
     REAL_NPU,
     UNITS,
     Compared,
+    experiment_item,
     higher,
     of,
     part,
@@ -34,7 +35,7 @@ from companion.experiment import Arm, Experiment, runs_of
 from companion.measures import Interval, operands_first
 from companion.parameters import some_of
 from companion.rows import NOT_RUN, Rows
-from companion.statements import Claim, Comparison, Explanation, Item, Read, exactly, rate, solved
+from companion.statements import Claim, Comparison, Explanation, Read, exactly, rate, solved
 from companion.tables import Table, text
 
 MAIN = [REAL_NPU, *UNITS]
@@ -312,15 +313,7 @@ def _slower_there_too(read: Read) -> str:
     )
 
 
-_item = partial(
-    Item,
-    "division",
-    kind="experiment",
-    seeds=25,
-    iterations=100_000,
-    experiment=("division/redundancy",),
-    by=("model", "range"),
-)
+_item = partial(experiment_item, iterations=100_000, experiment=("division/redundancy",))
 
 EXPERIMENT = Experiment(
     chapter="book/division/redundancy.ipynb",

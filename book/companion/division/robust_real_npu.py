@@ -15,14 +15,24 @@ from nalm.training import L1, Norms, Run
 
 from companion import thresholds
 from companion.division import chance, settings
-from companion.division.compared import MODIFIED, REAL_NPU, Compared, higher, of, part, ranges_where, success
+from companion.division.compared import (
+    MODIFIED,
+    REAL_NPU,
+    Compared,
+    experiment_item,
+    higher,
+    of,
+    part,
+    ranges_where,
+    success,
+)
 from companion.division.no_redundancy import MIDDLES
 from companion.experiment import Arm, Experiment, runs_of
 from companion.figures import Figure, style, styles_of
 from companion.parameters import some_of
 from companion.recorded import read
 from companion.rows import NOT_RUN, Rows
-from companion.statements import Claim, Explanation, Item, Read, Statements, solved
+from companion.statements import Claim, Explanation, Read, Statements, solved
 from companion.tables import Table
 
 SWEEP = {
@@ -261,13 +271,9 @@ def draw_streams(loss: Callable, places: list[str], false: dict[str, tuple[float
 
 
 _item = partial(
-    Item,
-    "division",
-    kind="experiment",
-    seeds=25,
+    experiment_item,
     iterations=50_000,
     experiment=("division/robust-real-npu",),
-    by=("model", "range"),
     compared="what the text says",
 )
 
