@@ -185,6 +185,7 @@ def test_zeros_stand_on_a_logarithmic_axis_where_it_says_0(summary, others):
     assert (drawn[figures.unit_style("NRU")[0]] == zero).all()
     assert (drawn[figures.unit_style("NMRU")[0]] == (others or zero)).all()
     assert axis.get_ylim()[0] < zero < others or not others
+    assert (len(axis.get_yticks()) > 1) == bool(others)
 
 
 def test_a_place_without_solved_runs_is_no_empty_place(summary):

@@ -127,20 +127,22 @@ def _finish_panel(
     else:
         axis.set_yscale("log")
         if (values == 0).any():
-            _show_zero(axis, zero)
+            _show_zero(axis, zero, above=bool((values > 0).any()))
         elif values.max() >= 1000:
             low, high = axis.get_ylim()
-            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)) if high > 5 * low else MaxNLocator(4))
+            axis.yaxis.set_major_locator(
+                LogLocator(subs=(1, 2, 5)) if high > 5 * low else MaxNLocator(4, steps=[1, 2, 5, 10])
+            )
             axis.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
             axis.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _show_zero(axis: Axes, zero: float) -> None:
-    """A band at the lower end of a logarithmic axis that is labelled 0."""
+def _show_zero(axis: Axes, zero: float, above: bool) -> None:
+    """A band at the lower end of a logarithmic axis that is labelled 0; ``above`` it, powers of ten."""
     bottom, top = zero / 4, max(axis.get_ylim()[1], 4 * zero)
     axis.axhspan(bottom, 2 * zero, color="#F4F4F4", zorder=0)
     axis.set_ylim(bottom, top)
-    powers = np.arange(np.log10(zero) + 1, np.log10(top)).round().astype(int)
+    powers = np.arange(np.log10(zero) + 1, np.log10(top) if above else 0).round().astype(int)
     powers = powers[:: max(1, len(powers) // 5)]
     axis.set_yticks([zero, *10.0**powers], ["0", *(f"$10^{{{power}}}$" for power in powers)])
     axis.yaxis.set_minor_locator(NullLocator())
