@@ -24,18 +24,6 @@ from companion.rows import NOT_RUN
 from companion.statements import Explanation, Read
 from companion.tables import text
 
-__all__ = [
-    "EXPERIMENT",
-    "LIMIT",
-    "STATEMENTS",
-    "Sample",
-    "Statement",
-    "explanation",
-    "further_runs",
-    "replayed",
-    "shares",
-]
-
 LIMIT = 0.05
 """The share of samples from which on it may be chance that our seeds do not show a statement.
 

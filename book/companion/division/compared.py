@@ -9,6 +9,7 @@ with the 95 % interval of what another 25 seeds would give.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from nalm.tasks import UNIFORM_RANGES
 
 from companion import measures, published
 from companion.measures import Interval
-from companion.statements import Claim, Comparison, exactly, rate, solved
+from companion.statements import Claim, Comparison, Item, exactly, rate, solved
 from companion.tables import text
 
 REAL_NPU, MODIFIED = "Real NPU (baseline)", "Real NPU (modified)"
@@ -29,6 +30,9 @@ SMALL = ["U[0,1e-4)", "U[0,1e-3)", "U[0,1e-2)", "U[0,0.1)", "U[0,1)"]
 QUESTIONS = {"1/a from a": ("reciprocal", 1), "1/a from a, b": ("reciprocal", 2), "a/b from a, b": ("div", 2)}
 
 Compared = Iterable[Comparison | Claim]
+
+experiment_item = partial(Item, "division", kind="experiment", seeds=25, by=("model", "range"))
+"""An item that is judged by runs of the paper's 25 seeds for each unit and range."""
 
 
 def of(*models: str) -> Callable[[pd.DataFrame], pd.DataFrame]:

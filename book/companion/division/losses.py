@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,6 +23,7 @@ from companion.division.compared import (
     UNITS,
     Compared,
     alike,
+    experiment_item,
     higher,
     of,
     part,
@@ -32,8 +34,6 @@ from companion.experiment import Experiment, runs_of
 from companion.parameters import some_of
 from companion.statements import Claim, Comparison, Item, rate, solved
 from companion.tables import text
-
-__all__ = ["EXPERIMENT", "with_losses"]
 
 
 def with_losses(unit: str) -> dict[str, str]:
@@ -137,13 +137,9 @@ def _table_8() -> Compared:
         )
 
 
-_PROTOCOL = {
-    "seeds": 25,
-    "iterations": 100_000,
-    "runs": 675,
-    "experiment": ("division/redundancy", "division/losses"),
-    "by": ("model", "range"),
-}
+_item = partial(
+    experiment_item, iterations=100_000, runs=675, experiment=("division/redundancy", "division/losses")
+)
 
 EXPERIMENT = Experiment(
     chapter="book/division/losses.ipynb",
@@ -163,39 +159,30 @@ EXPERIMENT = Experiment(
             headline="properties of PCC",
             published="four of five",
         ),
-        Item(
-            "division",
+        _item(
             "Figure 21",
             "Losses for the Real NPU: MSE, PCC, MAPE",
-            "experiment",
-            _figure_21,
+            statements=_figure_21,
             headline=f"success rate with MSE on {MIXED}",
             published="0.0",
             rows=of(*with_losses(MODIFIED).values()),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 22",
             "Losses for the NRU: MSE, PCC, MAPE",
-            "experiment",
-            _figure_22,
+            statements=_figure_22,
             headline="the three losses on positive ranges",
             published="all perform well",
             rows=of(*with_losses("NRU").values(), f"{MODIFIED}, PCC"),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 23",
             "Losses for the NMRU: MSE, PCC, MAPE",
-            "experiment",
-            _figure_23,
+            statements=_figure_23,
             headline="worst of the three losses",
             published="PCC",
             rows=of(*with_losses("NMRU").values()),
             explanations=(chance.explanation("Figure 23"),),
-            **_PROTOCOL,
         ),
     ),
 )

@@ -27,8 +27,6 @@ from companion.rows import Rows
 from companion.statements import Claim, Comparison, Explanation, Item, Read, solved
 from companion.tables import text
 
-__all__ = ["EXPERIMENT", "VARIANTS", "figure_5", "golden", "shown", "small", "with_witnesses"]
-
 EASY, MEDIUM, HARD = QUESTIONS
 EPS32 = 2.0**-23
 NO_EPSILON = "Real NPU, ε = 0"

@@ -37,12 +37,6 @@ from companion.rows import NOT_RUN, Rows
 from companion.statements import Claim, Item
 from companion.tables import text
 
-__all__ = [
-    "EXPERIMENT", "LARGE", "PLACES", "SCALINGS", "TRUNCATED", "WEAK",
-    "best", "costs", "distances", "failures", "figure_rates", "rate", "rates", "table_3", "table_7",
-    "text_and_code", "with_small_numbers",
-]  # fmt: skip
-
 TRUNCATED = [name for name in settings.DISTRIBUTIONS if name.startswith("TN")]
 LARGE = ["U[-100,100)", "U[-50,50)"]
 WEAK = [*LARGE, *TRUNCATED]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 
 import pandas as pd
@@ -12,39 +13,13 @@ from companion import measures, published
 from companion.experiment import Experiment
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
+from companion.nau_nmu.drawn import MEASURES
 from companion.parameters import between, one_of, some_of
-from companion.statements import Claim, Comparison, Explanation, Item, Read, rate, rounded, solved
+from companion.statements import Claim, Comparison, Explanation, Item, Read, rate, rounded
 from companion.tables import text
-
-__all__ = [
-    "EXPERIMENT",
-    "RIGHT",
-    "chose",
-    "figure_9",
-    "published_histogram",
-    "published_line",
-    "table_5",
-    "touching",
-]
 
 RIGHT = {"mul": "multiplication", "add": "addition"}
 """Operation -> the choice that can solve it."""
-
-_MEASURES: dict[str, tuple[str, Callable[[pd.DataFrame], Interval]]] = {
-    "success_rate": ("success rate", lambda part: measures.success_rate(part["success"])),
-    "solved_at_step_median": (
-        "solved at, median",
-        lambda part: measures.solved_at_median(solved(part)["solved_at"]),
-    ),
-    "solved_at_step_mean": (
-        "solved at, mean",
-        lambda part: measures.solved_at(solved(part)["solved_at"], variance="sample"),
-    ),
-    "sparsity_error_mean": (
-        "sparsity error",
-        lambda part: measures.sparsity_error(solved(part)["sparsity_error"], scale="published"),
-    ),
-}
 
 
 def table_5(rows: pd.DataFrame) -> Iterator[Comparison]:
@@ -59,7 +34,7 @@ def table_5(rows: pd.DataFrame) -> Iterator[Comparison]:
     """
     for (operation, model), part in _lines(rows):
         theirs = published_line(operation, model)
-        for metric, (name, measure) in _MEASURES.items():
+        for metric, (name, measure) in MEASURES.items():
             yield Comparison(f"{operation}, {model}, {name}", measure(part), theirs[metric])
 
 
@@ -71,7 +46,7 @@ def published_line(operation: str, model: str) -> dict[str, Interval]:
     """
     table = published.load("nau_nmu_table5").set_index(["op", "model", "metric"])
     found = {}
-    for metric in _MEASURES:
+    for metric in MEASURES:
         one = table.loc[operation, model, metric]
         if metric == "success_rate":
             found[metric] = rate(one["value"], 100)
@@ -198,13 +173,16 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
     return {"nau-nmu/gates": asked}
 
 
-_PROTOCOL = {
-    "seeds": 100,
-    "iterations": 5_000_000,
-    "runs": 600,
-    "experiment": ("nau-nmu/gates",),
-    "by": ("operation", "model"),
-}
+_item = partial(
+    Item,
+    "nau-nmu",
+    kind="experiment",
+    seeds=100,
+    iterations=5_000_000,
+    runs=600,
+    experiment=("nau-nmu/gates",),
+    by=("operation", "model"),
+)
 
 EXPERIMENT = Experiment(
     chapter="book/nau-nmu/gates.ipynb",
@@ -216,27 +194,21 @@ EXPERIMENT = Experiment(
     },
     runs=_runs,
     items=(
-        Item(
-            "nau-nmu",
+        _item(
             "Table 5",
             "Gated units: shared, separate, NAU with NMU",
-            "experiment",
-            table_5,
+            statements=table_5,
             headline="success rate of gated NAU/NMU on multiplication",
             published="62 %",
             explanations=(Explanation(("add, Gated NAU/NMU, solved at, mean",), _out_of_order),),
-            **_PROTOCOL,
         ),
-        Item(
-            "nau-nmu",
+        _item(
             "Figure 9",
             "Gate values of NALU and gated NAU/NMU",
-            "experiment",
-            figure_9,
+            statements=figure_9,
             headline="multiplication runs of gated NAU/NMU that chose the NMU",
             published="63 of 100",
             explanations=(Explanation((_MORE,), _by_counts),),
-            **_PROTOCOL,
         ),
     ),
 )

@@ -20,18 +20,6 @@ from companion.rows import Rows
 from companion.statements import Claim, Comparison, Explanation, Item, Read, exactly, rate, solved
 from companion.tables import text
 
-__all__ = [
-    "EXPERIMENT",
-    "NAME",
-    "PRINTED_TABLE_4",
-    "TABLE_2",
-    "TABLE_6",
-    "TRIED",
-    "lines",
-    "published_cell",
-    "settings_of",
-]
-
 NAME, TRIED = "nau-nmu/arithmetic", "nau-nmu/streams"
 """Results files: of the tables, and of the comparison of streams."""
 

@@ -14,8 +14,6 @@ from companion.experiment import Experiment
 from companion.nau_nmu.settings import MULTIPLIERS, THRESHOLDS, subset_runs
 from companion.statements import Item
 
-__all__ = ["EXPERIMENT", "MODELS", "SHAPES", "Shape", "shape_runs"]
-
 MODELS = (*MULTIPLIERS, "Gated NAU/NMU")
 """The lines of each panel."""
 

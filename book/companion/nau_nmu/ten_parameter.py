@@ -14,13 +14,12 @@ from companion import measures, published
 from companion.experiment import Experiment, runs_of
 from companion.measures import Interval
 from companion.nau_nmu import settings
+from companion.nau_nmu.drawn import MEASURES
 from companion.parameters import at_least, some_of
 from companion.replay import replays
 from companion.rows import Rows
 from companion.statements import Comparison, Explanation, Item, Read, exactly, rate, solved
 from companion.thresholds import nearly_perfect_mse
-
-__all__ = ["EXPERIMENT", "MODELS", "NAME"]
 
 NAME = "nau-nmu/ten-parameter"
 MODELS = ("NAC•", "NALU", "NMU")
@@ -41,16 +40,9 @@ def _of_table_1(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["model"].isin(MODELS) & (rows["seed"] < 100)]
 
 
-_MEASURES = {
-    "success_rate": ("success rate", lambda part: measures.success_rate(part["success"])),
-    "solved_at_step_median": (
-        "median of solved at",
-        lambda part: measures.solved_at_median(solved(part)["solved_at"]),
-    ),
-    "solved_at_step_mean": (
-        "mean of solved at",
-        lambda part: measures.solved_at(solved(part)["solved_at"], variance="sample"),
-    ),
+_MEASURES = MEASURES | {
+    "solved_at_step_median": ("median of solved at", MEASURES["solved_at_step_median"][1]),
+    "solved_at_step_mean": ("mean of solved at", MEASURES["solved_at_step_mean"][1]),
     # the printed intervals are symmetric, thus Student's, which were never halved
     "sparsity_error_mean": ("sparsity error", lambda part: measures.mean(solved(part)["sparsity_error"])),
 }

@@ -6,7 +6,7 @@ Where text and code of the authors differ, the defaults are the code's, which ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from types import SimpleNamespace
 from typing import Literal
@@ -26,24 +26,6 @@ from companion.npu.settings import layers_of
 from companion.parameters import at_least, some_of, some_or_none_of
 from companion.statements import Claim, Comparison, Explanation, Item, Read
 from companion.tables import text
-
-__all__ = [
-    "EXPERIMENT",
-    "LARGE_SCALE",
-    "PAPER",
-    "POSITIVE",
-    "SIGNS",
-    "chosen",
-    "compared",
-    "counted",
-    "error",
-    "figure_7",
-    "large_scale_arm",
-    "parameters_left",
-    "printed",
-    "printed_points",
-    "test_targets",
-]
 
 LARGE_SCALE = ("NPU", "RealNPU", "NaiveNPU", "NMU", "NALU", "iNALU")
 """The models of the large-scale task; the paper ran the iNALU and did not report it."""
@@ -184,6 +166,11 @@ def test_targets(operation: str) -> dict[str, np.ndarray]:
     return {name: part.targets.double().numpy() for name, part in sets.items()}
 
 
+def best_constant(operation: str, name: str = "test") -> float:
+    """The mean squared error of the best constant on a test set: the variance of its targets."""
+    return float(test_targets(operation)[name].var())
+
+
 def chosen(rows: pd.DataFrame, model: str, operation: str) -> pd.DataFrame:
     """As in the paper: without the runs that ended with NaN, the ten with the lowest test error."""
     part = rows[(rows["model"] == model) & (rows["operation"] == operation)]
@@ -252,7 +239,7 @@ def figure_7(parts: Mapping[tuple[str, str], pd.DataFrame]) -> Figure:
         for least, name in names.items():
             found.append(part.assign(count=part[f"parameters_above_{least}"], threshold=name, **labels))
         rings.append(printed_points(operation, model).assign(threshold=names[0.01], **labels))
-        levels[SIGNS[operation]] = float(test_targets(operation)["test"].var())
+        levels[SIGNS[operation]] = best_constant(operation)
     return scatter(
         pd.concat(found),
         x="count",
@@ -315,7 +302,7 @@ def _figure_7(rows: pd.DataFrame) -> Iterable[Claim]:
     for model in ("NMU", "NPU", "RealNPU"):
         what = f"{model} learns + and extrapolates (error below a hundredth of a constant's)"
         found = error[model, "add"]
-        yield Claim(what, found < test_targets("add")["test"].var() / 100, text(found))
+        yield Claim(what, found < best_constant("add") / 100, text(found))
     for other, operation in (("NPU", "add"), ("NPU", "mul"), ("RealNPU", "add")):
         yield better(error, "more accurate", "NMU", other, operation)
     for unit in ("NPU", "RealNPU"):
@@ -324,7 +311,7 @@ def _figure_7(rows: pd.DataFrame) -> Iterable[Claim]:
         shown = f"{text(best)} against {text(other)}"
         yield Claim(f"the best NMU more accurate than the best {unit} on ×", best < other, shown)
     products = rows[(rows["model"] == "NMU") & (rows["operation"] == "mul")]["test_mse"]
-    lost = int((~(products < test_targets("mul")["test"].var())).sum())
+    lost = int((~(products < best_constant("mul"))).sum())
     what = "some NMUs do not converge on × (error above a constant's)"
     yield Claim(what, lost > 0, f"{lost} of {len(products)}")
     nalu = error["NALU", "mul"]
@@ -423,14 +410,17 @@ _BITS = (
     "the authors' NALU computes."
 )
 
-_PROTOCOL = {
-    "seeds": _BEST,
-    "iterations": 100_000,
-    "runs": 200,
-    "experiment": ("npu/large-scale",),
-    "rows": _rows,
-    "by": ("model", "operation"),
-}
+_item = partial(
+    Item,
+    "npu",
+    kind="experiment",
+    seeds=_BEST,
+    iterations=100_000,
+    runs=200,
+    experiment=("npu/large-scale",),
+    rows=_rows,
+    by=("model", "operation"),
+)
 
 EXPERIMENT = Experiment(
     chapter="book/npu/large-scale.ipynb",
@@ -475,23 +465,18 @@ EXPERIMENT = Experiment(
                 ),
             ),
         ),
-        Item(
-            "npu",
+        _item(
             "Table 1",
             "Large-scale arithmetic: test errors of five models",
-            "experiment",
-            _table_1,
+            statements=_table_1,
             headline="median test MSE of the NPU on division",
             published="1.0e-07 ± 1.0e-07",
             explanations=(Explanation(("NALU on ×",), _BITS),),
-            **_PROTOCOL,
         ),
-        Item(
-            "npu",
+        _item(
             "Figure 7",
             "Large-scale arithmetic: error against number of parameters",
-            "experiment",
-            _figure_7,
+            statements=_figure_7,
             headline="fewest parameters of the NPU on division",
             published="52",
             explanations=(
@@ -499,7 +484,6 @@ EXPERIMENT = Experiment(
                 Explanation(("the NALU's errors on × are above the plot's 1e5",), _BITS),
                 Explanation(_CLEARLY, _own_points),
             ),
-            **_PROTOCOL,
         ),
     ),
 )
