@@ -11,9 +11,9 @@ import pandas as pd
 from nalm.tasks import Benford
 from nalm.training import Run
 
-from companion import published, thresholds
+from companion import thresholds
 from companion.division import settings
-from companion.division.compared import MODIFIED, UNITS, Compared, of, stated, success
+from companion.division.compared import MODIFIED, UNITS, Compared, of, stated, stated_rates, success
 from companion.experiment import Experiment, runs_of
 from companion.figures import Figure, by_range
 from companion.measures import summarise
@@ -41,20 +41,13 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
     return {"division/distributions": runs}
 
 
-def _printed_rates(inputs: str) -> pd.DataFrame:
-    """The success rates that the text states for a number of inputs, by ``model`` and ``range``."""
-    table = published.load("division_values")
-    table = table[(table["item"] == _FIGURES[inputs]) & (table["metric"] == "success rate")]
-    return table.assign(success=pd.to_numeric(table["value"], errors="coerce")).dropna(subset="success")
-
-
 def draw(rows: Rows, inputs: str) -> Figure | None:
     """The paper's figure for a number of inputs; nothing if it was not run."""
     part = rows.of(inputs=inputs).frame
     if part.empty:
         return None
     summary = summarise(part, by=["model", "range"])
-    return by_range(summary, published=_printed_rates(inputs), xlabel="training distribution")
+    return by_range(summary, published=stated_rates(_FIGURES[inputs]), xlabel="training distribution")
 
 
 def divides(rows: Rows) -> np.ndarray:

@@ -8,8 +8,10 @@ of one seed share initial weights, and stay together): such rows ought to keep t
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +20,10 @@ from nalm.records import PUBLISHED
 
 from companion import sealed
 from companion.recorded import read
+from companion.replay import in_place
+from companion.resampling import drawn_again
 from companion.scoreboard.items import ITEMS
-from companion.statements import Item
+from companion.statements import Item, Verdict
 
 __all__ = ["CORRUPTIONS", "FILE", "SEEN", "Strength", "corrupted", "recorded", "strength", "strengths"]
 
@@ -84,11 +88,11 @@ def corrupted(rows: pd.DataFrame, name: str, seed: int = 0) -> pd.DataFrame:
 def strength(item: Item, rows: pd.DataFrame, samples: int = 40, seed: int = 0) -> Strength:
     """The strength of an item that is judged by these rows.
 
-    Rows lose the verdict if a statement does not agree with them that agrees with the rows as they are.
+    Rows lose the verdict if theirs is a worse one.
 
     Args:
         item: an experiment.
-        rows: of its experiments.
+        rows: that it is judged by.
         samples: how often chance is asked.
         seed: of the draws.
 
@@ -99,39 +103,42 @@ def strength(item: Item, rows: pd.DataFrame, samples: int = 40, seed: int = 0) -
     judged = item.judge(rows, read)
     if not judged.statements:
         raise ValueError(f"{item.name} of {item.paper} is not judged: its rows are not complete.")
-    known = {one.what for one in judged.statements if not one.agrees}
+    before = _RANKS.index(judged.verdict)
     generator = np.random.default_rng(seed)
 
     def loses(sample: pd.DataFrame) -> bool:
-        return any(not one.agrees and one.what not in known for one in item.compared_with(item.rows(sample)))
-
-    def share(draw: Callable[[], pd.DataFrame], draws: int) -> float:
-        return float(np.mean([loses(draw()) for _ in range(draws)]))
+        return _RANKS.index(item.judge(sample, read).verdict) > before
 
     lost = {
-        name: share(lambda: corruption(rows, generator), samples if name in RANDOM else 1)  # noqa: B023
+        name: float(
+            np.mean([loses(corruption(rows, generator)) for _ in range(samples if name in RANDOM else 1)])
+        )
         for name, corruption in CORRUPTIONS.items()
     }
-    return Strength(1 - share(lambda: _resampled(rows, generator), samples), lost)
+    again = islice(drawn_again(rows, item.by, item.shared, seed), samples)
+    return Strength(1 - float(np.mean([loses(sample) for sample in again])), lost)
 
 
-def _resampled(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame:
-    """The rows of as many seeds, drawn with replacement."""
-    by_seed = {seed: part.to_numpy() for seed, part in rows.groupby("seed").groups.items()}
-    seeds = generator.choice(list(by_seed), len(by_seed))
-    parts = [rows.loc[by_seed[seed]].assign(seed=place) for place, seed in enumerate(seeds)]
-    return pd.concat(parts, ignore_index=True)
+_RANKS: tuple[Verdict, ...] = ("reproduced", "reproduced so far", "open", "differs, explained", "differs")
+"""The best first."""
 
 
-def strengths(samples: int = 40) -> pd.DataFrame:
-    """The strength of every judged experiment, a line each."""
+def strengths(names: Sequence[str] = (), samples: int = 20) -> pd.DataFrame:
+    """The strength of every judged experiment, a line each.
+
+    Args:
+        names: only of these, ``"division Figure 3"``.
+        samples: as of :func:`strength`.
+    """
     lines = []
-    for item in ITEMS:
+    for item in ITEMS if not names else [one for one in ITEMS if f"{one.paper} {one.name}" in names]:
         rows = (
             pd.concat([read(name) for name in item.experiment], ignore_index=True)
             if item.experiment
             else pd.DataFrame()
         )
+        again = in_place(item.select(rows), read)
+        rows = rows if again.empty else again
         if item.kind == "experiment" and item.comparable and item.judge(rows, read).statements:
             found = strength(item, rows, samples)
             lines.append(
@@ -152,5 +159,17 @@ def recorded(file: Path = FILE) -> dict[tuple[str, str], Strength]:
     }
 
 
+def main(names: Sequence[str]) -> None:
+    """Measures the strengths, or those of some items alone, and writes them among the others."""
+    lines = strengths(names).round(3)
+    if names and FILE.is_file():
+        others = pd.read_csv(io.StringIO(sealed.read_text(FILE)))
+        kept = [f"{one['paper']} {one['item']}" not in names for one in others.to_dict("records")]
+        lines = pd.concat([others[kept], lines], ignore_index=True)
+    places = {(one.paper, one.name): place for place, one in enumerate(ITEMS)}
+    order = sorted(lines.index, key=lambda line: places[lines["paper"][line], lines["item"][line]])
+    sealed.write_text(FILE, lines.loc[order].to_csv(index=False, lineterminator="\n"))
+
+
 if __name__ == "__main__":  # make strength
-    sealed.write_text(FILE, strengths().round(3).to_csv(index=False, lineterminator="\n"))
+    main(sys.argv[1:])
