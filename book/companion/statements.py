@@ -47,6 +47,7 @@ __all__ = [
     "Judgement",
     "Statements",
     "exactly",
+    "printed",
     "rate",
     "rounded",
     "smallest_seen",
@@ -492,6 +493,16 @@ def rounded(number: float, digits: int) -> Interval:
     """
     half = 10.0 ** (math.floor(math.log10(abs(number))) + 1 - digits) / 2
     return Interval(number, number - half, number + half, 0)
+
+
+def printed(number: float, minus: float, plus: float, runs: int, digits: int = 2) -> Interval:
+    """A published number, rounded to so many digits, with its interval, widened by what rounding hides.
+
+    >>> printed(14_000.0, 210.0, 220.0, runs=100)
+    Interval(estimate=14000.0, low=13290.0, high=14720.0, n=100)
+    """
+    bare = rounded(number, digits)
+    return Interval(number, bare.low - minus, bare.high + plus, runs)
 
 
 def rate(number: float, runs: int, independent: float | None = None) -> Interval:

@@ -28,14 +28,13 @@ from companion.division.compared import (
     higher,
     of,
     part,
-    solved_at,
     stated,
     success,
 )
 from companion.experiment import Arm, Experiment, runs_of
 from companion.measures import operands_first
 from companion.parameters import some_of
-from companion.statements import Claim, Comparison, Explanation, Item, Read, solved
+from companion.statements import Claim, Comparison, Item, solved
 from companion.tables import text
 
 __all__ = ["EXPERIMENT", "MAIN", "MIRRORS", "VARIANTS", "initial", "left_out"]
@@ -184,20 +183,6 @@ def _figure_20(rows: pd.DataFrame) -> Compared:
     yield alike(rows, APART, "NRU", "a separate sign makes no difference in success")
 
 
-def _slower_there_too(read: Read) -> str:
-    rows = read("division/replay").query("of == 'division/redundancy'")
-    won = part(rows, MODIFIED)["success"].astype(bool)
-    times = {
-        place: [solved_at(rows, name, [place]) for name in (MODIFIED, REAL_NPU)] for place in UNIFORM_RANGES
-    }
-    slower = ", ".join(place for place, (new, old) in times.items() if new > old)
-    return (
-        "Trained from the authors' initial weights on the authors' batches, the modified Real NPU solves "
-        f"{won.sum()} of {won.size} runs, as published, and is slower than the baseline on "
-        f"{slower or 'no range'} there too."
-    )
-
-
 _PROTOCOL = {
     "seeds": 25,
     "iterations": 100_000,
@@ -220,9 +205,6 @@ EXPERIMENT = Experiment(
             published="91.6 %",
             runs=900,
             rows=of(*MAIN),
-            explanations=(
-                Explanation(("ranges of these on which the repairs also gain speed",), _slower_there_too),
-            ),
             **_PROTOCOL,
         ),
         Item(

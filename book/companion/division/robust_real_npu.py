@@ -13,14 +13,14 @@ from nalm.tasks import UNIFORM_RANGES, SingleModuleTask
 from nalm.training import L1, Norms, Run
 
 from companion import thresholds
-from companion.division import chance, settings
+from companion.division import settings
 from companion.division.compared import MODIFIED, REAL_NPU, Compared, higher, of, part, ranges_where, success
 from companion.division.no_redundancy import MIDDLES
 from companion.experiment import Arm, Experiment, runs_of
 from companion.figures import Figure, style
 from companion.parameters import some_of
-from companion.rows import NOT_RUN, Rows
-from companion.statements import Claim, Explanation, Item, Read, solved
+from companion.rows import Rows
+from companion.statements import Claim, Item, solved
 from companion.tables import Table
 
 __all__ = [
@@ -37,7 +37,6 @@ __all__ = [
     "arms",
     "draw_diagram",
     "draw_streams",
-    "replayed",
     "splits",
 ]
 
@@ -87,15 +86,6 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
     return {"division/robust-real-npu": asked}
 
 
-def replayed(read: Read) -> pd.DataFrame:
-    """The replay of all runs (:mod:`companion.replay`), under the names of the runs that are replayed."""
-    own, again = read("division/robust-real-npu"), read("division/replay")
-    if own.empty or again.empty:
-        return pd.DataFrame()
-    names = own[["key", "model", "range"]].rename(columns={"key": "replays"})
-    return again.drop(columns=["model", "range"]).merge(names, on="replays")
-
-
 def _solved_more(rows: pd.DataFrame, one: str, other: str, place: str) -> int:
     """How many runs more the first variant solves on a range."""
     first, second = (len(solved(part(rows, model, [place]))) for model in (one, other))
@@ -112,15 +102,6 @@ def _figure_1(rows: pd.DataFrame) -> Compared:
     yield Claim("the best strength is 1e-9 to 1e-7", best == BASE, best)
     for name in list(SWEEP)[2:]:
         yield higher(rows, BASE, name, f"{name} is worse")
-
-
-def _why_figure_1(read: Read) -> str:
-    again, place = Rows(replayed(read)), "U[-1.2,-1.1)"
-    without, base = (again.count(model=name, range=place) if len(again) else NOT_RUN for name in (NONE, BASE))
-    return (
-        f"The draw: from the authors' initial weights and with their batches, the same seeds solve {without} "
-        f"without L1 and {base} with it."
-    )
 
 
 def _figure_2(rows: pd.DataFrame) -> Compared:
@@ -256,7 +237,6 @@ EXPERIMENT = Experiment(
             published="5 of 9",
             runs=1800,
             rows=of(NONE, *SWEEP),
-            explanations=(Explanation(("removing L1 is better on U[-1.2,-1.1)",), _why_figure_1),),
             **_PROTOCOL,
         ),
         Item(
@@ -269,7 +249,6 @@ EXPERIMENT = Experiment(
             published="1 of 9",
             runs=1575,
             rows=of(BASE, "clip gate", "clip weight", CLIP, GATE, BOTH, ALL),
-            explanations=(chance.explanation("Figure 2"),),
             **_PROTOCOL,
         ),
         Item(

@@ -31,7 +31,8 @@ PAPERS = {
 
 COLUMNS = [
     "paper", "item", "title", "kind", "metric", "published", "ours", "agreeing",
-    "replay", "replay_agreeing", "differing", "undecided", "seeds", "iterations", "compared", "strength", "verdict", "explanation",
+    "replay", "replay_agreeing", "differing", "undecided",
+    "seeds", "iterations", "compared", "strength", "verdict", "explanation",
     "runs", "run_iterations", "seconds", "device", "freshness", "chapter", "command",
 ]  # fmt: skip
 
