@@ -14,6 +14,7 @@ the paper. The rules, the same for all items:
   errors, which have no standard error, come with the probability of a test.
 * A sentence agrees if it holds in the rows. If it does not, it is *undecided* as long as some of
   :data:`SAMPLES` samples of seeds, drawn again from ours, show it: other seeds could. Else it differs.
+* Where single runs are published, an item is *replayed* if besides every line of it is, seed by seed.
 * A verdict is computed, never entered: see :meth:`Item.judge`. Where all rows of an item are replayed
   (:mod:`companion.replay`), it is that of the replays, which is what the authors trained; the rows from the
   first draw of the weights are shown beside it, whichever of the two agrees more.
@@ -22,11 +23,12 @@ the paper. The rules, the same for all items:
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 import pandas as pd
@@ -100,6 +102,7 @@ class Comparison:
         what: what is measured.
         ours, published: the two numbers.
         factor: numbers that are apart by no more than this factor agree as well.
+        resolution: numbers that are both below it are rounding, and agree.
         id: of the statement, where an explanation names it.
         probability: with which, by a test, the two would be as far apart if they were of one kind; it decides
             in place of the intervals where it is given.
@@ -110,6 +113,7 @@ class Comparison:
     ours: Interval
     published: Interval
     factor: float = 1.0
+    resolution: float = 0.0
     id: str = ""
     probability: float | None = None
     family: int = 1
@@ -141,7 +145,7 @@ class Comparison:
         if self.probability is not None:
             return self.probability >= FALSE_ALARM / self.family
         ours, published = self.ours.estimate, self.published.estimate
-        near = self.apart <= _standard_errors(self.family)
+        near = self.apart <= _standard_errors(self.family) or max(ours, published) < self.resolution
         return near or published / self.factor < ours < published * self.factor
 
     def __str__(self) -> str:
@@ -225,6 +229,14 @@ def _moved(number: Interval, by: float) -> Interval:
     return Interval(number.estimate + by, number.low + by, number.high + by, number.n)
 
 
+class Line(Protocol):
+    """A line of an item, its replays beside the authors' single runs."""
+
+    @property
+    def verdict(self) -> str:
+        """``"replayed"``, ``"not replayed"`` or ``"not run"``."""
+
+
 @dataclass(frozen=True)
 class Item:
     """A figure or table of a paper.
@@ -243,6 +255,8 @@ class Item:
         by: the columns that make a configuration, each of which needs the paper's seeds.
         shared: the columns that runs which are not independent have in common.
         explanations: why what differs does.
+        lines: its lines beside published single runs, see :mod:`companion.nau_nmu.seed_by_seed`; their
+            verdicts.
         comparable: whether the numbers can be compared at all.
         compared: which part of the item is compared, where that is not all of it, for example "9 of 14
             values".
@@ -264,6 +278,7 @@ class Item:
     by: tuple[str, ...] = ()
     shared: tuple[str, ...] = ("seed",)
     explanations: tuple[Explanation, ...] = ()
+    lines: Callable[[Read], Sequence[Line]] | None = None
     comparable: bool = True
     compared: str = ""
     chapter: str = ""
@@ -367,7 +382,10 @@ class Item:
             verdict = "open"
         else:
             verdict = "reproduced" if self.kind in ("experiment", "analytic") else "documented"
-        return Judgement(self, tuple(compared), verdict, said, seeds)
+        lines = self.lines(read) if self.lines and read else ()
+        if verdict == "reproduced" and lines and {one.verdict for one in lines} == {"replayed"}:
+            verdict = "replayed"
+        return Judgement(self, tuple(compared), verdict, said, seeds, tuple(lines))
 
 
 @dataclass(frozen=True)
@@ -380,8 +398,19 @@ class Judgement:
     explanation: str
     seeds: int
 
+    lines: tuple[Line, ...] = ()
     replay: Judgement | None = None
     """Of the replays of its rows, where all are recorded."""
+
+    @property
+    def seed_by_seed(self) -> str:
+        """``"2 of 11 lines replayed, 1 not, 8 not run"``; nothing where no single runs are published."""
+        if not self.lines:
+            return ""
+        count = Counter(one.verdict for one in self.lines)
+        said = f"{count['replayed']} of {len(self.lines)} lines replayed"
+        said += f", {count['not replayed']} not" if count["not replayed"] else ""
+        return said + (f", {count['not run']} not run" if count["not run"] else "")
 
     @property
     def decides(self) -> Judgement:

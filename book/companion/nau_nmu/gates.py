@@ -114,9 +114,12 @@ def figure_9(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
     theirs = theirs.loc[theirs.index.repeat(theirs["count"])]
     ours = dict(_lines(rows))
     for (operation, model), part in ours.items():
-        printed = theirs[(theirs["operation"] == operation) & (theirs["model"] == model)]
-        right = [_share(chose(runs, RIGHT[operation])) for runs in (part, printed)]
-        yield Comparison(f"{operation}, {model}, runs that chose {RIGHT[operation]}", *right)
+        drawn = theirs[(theirs["operation"] == operation) & (theirs["model"] == model)]
+        choice = RIGHT[operation]
+        right = [_share(chose(runs, choice)) for runs in (part, drawn)]
+        yield Comparison(f"{operation}, {model}, runs that chose {choice}", *right)
+        won = [_share(chose(runs, choice) & runs["success"].astype(bool)) for runs in (part, drawn)]
+        yield Comparison(f"{operation}, {model}, runs that chose {choice} and are solved", *won)
     added = {line: _share(chose(part, "addition")) for line, part in ours.items()}
     for operation in RIGHT:
         pair = [added.get((operation, model)) for model in ("NALU (separate)", "NALU (shared)")]

@@ -14,6 +14,7 @@ from nalm.training import Run
 from companion import measures, published
 from companion.experiment import Experiment
 from companion.measures import Interval
+from companion.nau_nmu import seed_by_seed
 from companion.nau_nmu import settings as nau_nmu
 from companion.parameters import between, one_of, some_of
 from companion.rows import Rows
@@ -339,6 +340,7 @@ EXPERIMENT = Experiment(
             runs=1100,
             rows=partial(_of, TABLE_2),
             explanations=(_late("add", "NAC+"), _late("add", "NAU"), _late("sub", "NAU")),
+            lines=partial(seed_by_seed.lines, TABLE_2),
         ),
         _item(
             "Table 6",
@@ -349,6 +351,7 @@ EXPERIMENT = Experiment(
             published="100 %",
             runs=6600,
             rows=partial(_of, TABLE_6),
+            lines=partial(seed_by_seed.lines, TABLE_6),
         ),
     ),
 )

@@ -31,7 +31,7 @@ PAPERS = {
 
 COLUMNS = [
     "paper", "item", "title", "kind", "metric", "published", "ours", "agreeing",
-    "replay", "replay_agreeing", "differing", "undecided",
+    "replay", "replay_agreeing", "seed_by_seed", "differing", "undecided",
     "seeds", "iterations", "compared", "strength", "verdict", "explanation",
     "runs", "run_iterations", "seconds", "device", "freshness", "chapter", "command",
 ]  # fmt: skip
@@ -103,6 +103,7 @@ def _judged(judgement: Judgement) -> dict:
     }
     if judgement.statements:
         said |= {"ours": str(judgement.statements[0]), "agreeing": judgement.count}
+    said |= {"seed_by_seed": judgement.seed_by_seed}
     if judgement.replay:
         said |= {"replay": str(decides.statements[0]), "replay_agreeing": decides.count}
     return said
