@@ -197,6 +197,34 @@ def test_each_verdict_has_its_reason(agrees, seeds, iterations, fields, verdict)
     assert item.judge(_rows_of(seeds, iterations)).verdict == verdict
 
 
+def test_a_sentence_that_other_seeds_show_is_undecided():
+    """Of two models that solve 12 and 13 of 25 runs either may be the better; of 3 and 22 only one."""
+
+    def judged(first, second):
+        rows = [
+            {"model": model, "seed": seed, "iterations": 10, "stream": "own", "success": seed < count}
+            for model, count in (("a", first), ("b", second))
+            for seed in range(25)
+        ]
+
+        def better(rows):
+            rates = rows.groupby("model")["success"].mean()
+            yield Claim("a is better", bool(rates["a"] > rates["b"]))
+            yield Claim("there are two", len(rates) == 2)
+            yield Claim("with 25 runs each", len(rows) == 50)
+
+        item = Item(
+            "npu", "Figure 1", "", "experiment", better, seeds=25, iterations=10, runs=50, by=("model",)
+        )
+        return item.judge(pd.DataFrame(rows))
+
+    assert judged(13, 12).count == "3 of 3"
+    near, far = judged(11, 14).statements[0], judged(3, 22).statements[0]
+    assert near.undecided and not near.agrees and not far.undecided
+    assert (judged(11, 14).verdict, judged(3, 22).verdict) == ("reproduced", "differs")
+    assert list(Statements([judged(11, 14)]).frame["agrees"]) == ["undecided", "yes", "yes"]
+
+
 def test_a_page_shows_what_was_not_run_and_counts_what_was():
     judged = _item_of(Claim("one", True), Claim("two", False)).judge(_rows_of(2))
     table = Statements([judged, _item_of().judge()])
@@ -207,14 +235,14 @@ def test_a_page_shows_what_was_not_run_and_counts_what_was():
 
 def test_more_seeds_see_smaller_differences():
     assert (round(smallest_seen(25), 2), round(smallest_seen(25, family=12), 2)) == (
-        0.36,
-        0.45,
+        0.42,
+        0.47,
     )  # as the page says
     assert smallest_seen(10) > smallest_seen(25) > smallest_seen(100) > smallest_seen(225)
 
 
 @pytest.mark.parametrize(
-    ("lost", "verdict", "agreeing"), [(2, "reproduced", "9 of 9"), (0, "differs, explained", "8 of 9")]
+    ("lost", "verdict", "agreeing"), [(2, "reproduced", "9 of 9"), (0, "differs", "8 of 9")]
 )
 def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lost, verdict, agreeing):
     counts = {
@@ -239,7 +267,6 @@ def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lo
         for seed in range(25)
     ]
     _record(book, "division/robust-real-npu", rows)
-    _record(book, "division/further-seeds", rows)  # which the explanation counts
     line = _judge(book, "division", "Figure 2")
     assert (line["verdict"], line["runs"], line["agreeing"]) == (verdict, "1575", agreeing)
     assert ("discretising loses on U[10,20) and nowhere else" in line["differing"]) == (lost == 0)
@@ -557,7 +584,7 @@ def test_nau_nmu_table_5_differs_if_the_nmu_is_slower(book):
 
 def test_nau_nmu_figure_9(book):
     line, differing = _line_of_gates(book, "Figure 9")
-    assert (line["agreeing"], line["verdict"], differing) == ("13 of 13", "reproduced", set())
+    assert (line["agreeing"], line["verdict"], differing) == ("19 of 19", "reproduced", set())
 
 
 def test_nau_nmu_figure_9_differs_if_the_gate_follows_the_task(book):
@@ -572,7 +599,8 @@ def test_nau_nmu_figure_9_differs_if_the_gate_follows_the_task(book):
 def test_nau_nmu_figure_9_of_a_single_line_compares_its_choice_alone():
     part = pd.DataFrame(_gates()).query("operation == 'mul' and model == 'NALU (shared)'")
     assert [one.what for one in gates.figure_9(part)] == [
-        "mul, NALU (shared), runs that chose multiplication"
+        "mul, NALU (shared), runs that chose multiplication",
+        "mul, NALU (shared), runs that chose multiplication and are solved",
     ]
 
 
@@ -874,7 +902,7 @@ def test_numbers_are_apart_by_the_sides_that_face_each_other():
 
 @pytest.mark.parametrize("runs", [25, 100])
 def test_true_replications_agree_but_for_chance(runs):
-    """Twelve rates each: in one of a hundred items some rate differs, in one of fifty where they are few runs."""
+    """Twelve rates each: in one of a hundred items, or of fifty where runs are few, some rate differs."""
     generator = np.random.default_rng(0)
     won = generator.binomial(runs, generator.uniform(size=12), size=(2, 300, 12)) / runs
     agree = [
@@ -1045,17 +1073,17 @@ def test_the_committed_scoreboard_is_current(monkeypatch):
 @pytest.mark.parametrize(
     ("paper", "item", "ours", "agreeing"),
     [
-        ("nau-nmu", "Table 1", "0.94 [0.875, 0.972]", "11 of 12"),
+        ("nau-nmu", "Table 1", "0.94 [0.875, 0.972]", "12 of 12"),
         ("nau-nmu", "Table 2", "0.96 [0.902, 0.984]", "47 of 50"),
         ("nau-nmu", "Table 5", "0.65 [0.553, 0.736]", "23 of 24"),
-        ("nau-nmu", "Figure 9", "0.7 [0.604, 0.781]", "12 of 13"),
+        ("nau-nmu", "Figure 9", "0.7 [0.604, 0.781]", "18 of 19"),
         ("nau-nmu", "Figure 12", "0.98 [0.895, 0.996]", "4 of 4"),
-        ("npu", "Table 1", "1.47e-06 [7.13e-08, 7.61e-06]", "23 of 24"),
+        ("npu", "Table 1", "1.47e-06 [7.13e-08, 7.61e-06]", "24 of 24"),
         ("npu", "Figure 4", "0.62 [0.522, 0.709]", "7 of 10"),
         ("npu", "Figure 6", "0.00129", "20 of 22"),
-        ("npu", "Figure 7", "52", "38 of 44"),
+        ("npu", "Figure 7", "52", "39 of 44"),
         ("division", "Figure 3", "0.48 [0.3, 0.665]", "24 of 24"),
-        ("division", "Figure 6", "0.88 [0.819, 0.923]", "17 of 18"),
+        ("division", "Figure 6", "0.88 [0.819, 0.923]", "18 of 18"),
         ("division", "Figure 17", "1 [0.867, 1]", "14 of 14"),
         ("division", "Figure 23", "PCC", "4 of 5"),
         ("division", "Table 3", "8 of 15", "43 of 45"),
@@ -1067,6 +1095,22 @@ def test_what_the_recorded_rows_of_whole_experiments_say(paper, item, ours, agre
     """
     line = _item(scoreboard.load(), paper, item)
     assert (line["ours"], line["agreeing"]) == (ours, agreeing)
+
+
+@pytest.mark.parametrize(
+    ("paper", "item", "ours", "agreeing", "verdict"),
+    [
+        ("nau-nmu", "Table 1", "0.94 [0.875, 0.972]", "12 of 12", "reproduced"),
+        ("division", "Figure 2", "1 [0, 2]", "9 of 9", "reproduced"),
+        ("division", "Figure 6", "0.916 [0.856, 0.952]", "18 of 18", "reproduced"),
+        ("division", "Figure 11", "0.96 [0.805, 0.993]", "15 of 16", "differs, explained"),
+        ("division", "Figure 23", "PCC", "5 of 5", "reproduced"),
+        ("division", "Table 3", "9 of 15", "45 of 45", "reproduced"),
+    ],
+)
+def test_where_all_rows_are_replayed_the_replays_decide(paper, item, ours, agreeing, verdict):
+    line = _item(scoreboard.load(), paper, item)
+    assert (line["replay"], line["replay_agreeing"], line["verdict"]) == (ours, agreeing, verdict)
 
 
 DRAWN = {

@@ -20,7 +20,9 @@ from nalm.training import Run
 from companion import parameters, published
 from companion.division.compared import MODIFIED, NEGATIVE, SMALL, UNITS
 from companion.experiment import Experiment
+from companion.replay import in_place
 from companion.rows import NOT_RUN
+from companion.statements import Read
 from companion.tables import text
 
 __all__ = ["EXPERIMENT", "LIMIT", "STATEMENTS", "Sample", "Statement", "further_runs", "replayed", "shares"]
@@ -120,9 +122,6 @@ class Statement:
     holds: Callable[[Sample], np.ndarray]
 
 
-LENGTHS = {2: 50_000, 10: 100_000}
-"""Updates of the paper's runs, by the number of inputs."""
-
 STATEMENTS = [
     Statement(
         "Figure 2",
@@ -210,23 +209,17 @@ def shares(
     return pd.DataFrame(lines, columns=["item", "what", "holds", "share"])
 
 
-def replayed(statement: Statement, replays: pd.DataFrame) -> str:
-    """Whether it holds in the replays of its runs: the authors' initial weights, on the authors' batches.
+def replayed(statement: Statement, read: Read) -> str:
+    """Whether it holds in the replays of seeds 0 to 24: the authors' initial weights, on their batches.
 
     Args:
         statement: about 25 seeds.
-        replays: the rows of ``division/replay``.
+        read: recorded rows by experiment.
     """
-    parts = [
-        replays[(replays["of"] == experiment) & replays["model"].isin(models)]
-        for experiment, models in statement.runs.items()
-    ]
-    found = pd.concat(parts)
-    found = found[found["range"].isin(statement.ranges) & (found["iterations"] == LENGTHS[statement.inputs])]
-    models = sum(map(len, statement.runs.values()))
-    if found.groupby(["model", "range"]).ngroups < models * len(statement.ranges):
-        return NOT_RUN
-    return text(bool(statement.holds(Sample(found))[0]))
+    wanted = {run.key for run in further_runs(seeds=25, first=0, statements=[statement])}
+    rows = pd.concat([read(experiment) for experiment in statement.runs], ignore_index=True)
+    again = in_place(rows[rows["key"].isin(wanted)].drop_duplicates("key"), read)
+    return NOT_RUN if again.empty else text(bool(statement.holds(Sample(again))[0]))
 
 
 def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
