@@ -126,8 +126,8 @@ def in_place(rows: pd.DataFrame, read: Callable[[str], pd.DataFrame]) -> pd.Data
     >>> int(own["success"].sum()), int(in_place(own, read)["success"].sum())
     (198, 206)
     """
-    if rows.empty:
-        return rows
+    if rows.empty or "experiment" not in rows:
+        return rows.iloc[:0]
     again = read(f"{rows['experiment'].iloc[0].partition('/')[0]}/replay")
     if again.empty:
         return rows.iloc[:0]

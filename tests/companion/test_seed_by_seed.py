@@ -55,7 +55,7 @@ def test_kappa():
 
 
 def test_the_lines_of_table_2():
-    """The recorded NAUs on differences; what is not trained is *not run*, and rows that arrive are taken up."""
+    """What is not trained is *not run*; rows that arrive are taken up."""
     found = {(one.operation, one.model): one for one in lines(TABLE_2, read)}
     assert ("mul", "NALU") not in found and len(found) == 10  # of which none is solved
     known = found["sub", "NAU"]

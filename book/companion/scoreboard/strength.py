@@ -25,7 +25,18 @@ from companion.resampling import drawn_again
 from companion.scoreboard.items import ITEMS
 from companion.statements import Comparison, Item, Verdict
 
-__all__ = ["CORRUPTIONS", "FILE", "SEEN", "Strength", "corrupted", "recorded", "strength", "strengths"]
+__all__ = [
+    "CORRUPTIONS",
+    "FILE",
+    "SEEN",
+    "Strength",
+    "corrupted",
+    "falls",
+    "recorded",
+    "rows_of",
+    "strength",
+    "strengths",
+]
 
 FILE = PUBLISHED / "strength.csv"
 SEEN = 0.8
@@ -85,10 +96,41 @@ def corrupted(rows: pd.DataFrame, name: str, seed: int = 0) -> pd.DataFrame:
     return CORRUPTIONS[name](rows, np.random.default_rng(seed))
 
 
-def strength(item: Item, rows: pd.DataFrame, samples: int = 40, seed: int = 0) -> Strength:
-    """The strength of an item that is judged by these rows.
+def rows_of(item: Item) -> pd.DataFrame:
+    """The recorded rows by which an item is judged: the replays of all of them, or they."""
+    parts = [read(name) for name in item.experiment]
+    rows = item.select(pd.concat(parts, ignore_index=True) if parts else pd.DataFrame())
+    again = in_place(rows, read)
+    return rows if again.empty else item.select(again)
 
-    Rows lose the verdict if theirs is a worse one.
+
+def falls(item: Item, rows: pd.DataFrame) -> Callable[[pd.DataFrame], bool]:
+    """Whether other rows lose the verdict that these get: theirs is a worse one.
+
+    Args:
+        item: an experiment.
+        rows: that it is judged by.
+
+    Raises:
+        ValueError: the item is not judged by these rows.
+    """
+    judged = item.judge(rows, read)
+    if not judged.statements:
+        raise ValueError(f"{item.name} of {item.paper} is not judged: its rows are not complete.")
+    before = _RANKS.index(judged.verdict)
+
+    def fall(sample: pd.DataFrame) -> bool:
+        numbers = [one for one in item.compared_with(sample) if isinstance(one, Comparison)]
+        known = [any(one.covers(number, read) for one in item.explanations) for number in numbers]
+        if any(not (number.agrees or why) for number, why in zip(numbers, known, strict=True)):
+            return judged.verdict != "differs"  # whatever the sentences say, which takes longer to find
+        return _RANKS.index(item.judge(sample, read).verdict) > before
+
+    return fall
+
+
+def strength(item: Item, rows: pd.DataFrame, samples: int = 20, seed: int = 0) -> Strength:
+    """The strength of an item that is judged by these rows.
 
     Args:
         item: an experiment.
@@ -97,35 +139,17 @@ def strength(item: Item, rows: pd.DataFrame, samples: int = 40, seed: int = 0) -
         seed: of the draws.
 
     Raises:
-        ValueError: the item is not judged by these rows.
+        ValueError: as of :func:`falls`.
     """
     rows = item.select(rows).reset_index(drop=True)
-    judged = item.judge(rows, read)
-    if not judged.statements:
-        raise ValueError(f"{item.name} of {item.paper} is not judged: its rows are not complete.")
-    before = _RANKS.index(judged.verdict)
-    generator = np.random.default_rng(seed)
-
-    def loses(sample: pd.DataFrame) -> bool:
-        numbers = [one for one in item.compared_with(sample) if isinstance(one, Comparison)]
-        known = [any(one.covers(number, read) for one in item.explanations) for number in numbers]
-        if any(not (number.agrees or why) for number, why in zip(numbers, known, strict=True)):
-            return judged.verdict != "differs"  # whatever the sentences say, which takes longer to find
-        return _RANKS.index(item.judge(sample, read).verdict) > before
-
+    fall, generator = falls(item, rows), np.random.default_rng(seed)
+    times = dict.fromkeys(CORRUPTIONS, 1) | dict.fromkeys(RANDOM, max(1, samples // 4))
     lost = {
-        name: float(
-            np.mean(
-                [
-                    loses(corruption(rows, generator))
-                    for _ in range(max(1, samples // 4) if name in RANDOM else 1)
-                ]
-            )
-        )
+        name: float(np.mean([fall(corruption(rows, generator)) for _ in range(times[name])]))
         for name, corruption in CORRUPTIONS.items()
     }
     again = islice(drawn_again(rows, item.by, item.shared, seed), samples)
-    return Strength(1 - float(np.mean([loses(sample) for sample in again])), lost)
+    return Strength(1 - float(np.mean([fall(sample) for sample in again])), lost)
 
 
 _RANKS: tuple[Verdict, ...] = ("reproduced", "reproduced so far", "open", "differs, explained", "differs")
@@ -141,13 +165,7 @@ def strengths(names: Sequence[str] = (), samples: int = 20) -> pd.DataFrame:
     """
     lines = []
     for item in ITEMS if not names else [one for one in ITEMS if f"{one.paper} {one.name}" in names]:
-        rows = (
-            pd.concat([read(name) for name in item.experiment], ignore_index=True)
-            if item.experiment
-            else pd.DataFrame()
-        )
-        again = in_place(item.select(rows), read)
-        rows = rows if again.empty else again
+        rows = rows_of(item)
         if item.kind == "experiment" and item.comparable and item.judge(rows, read).statements:
             found = strength(item, rows, samples)
             lines.append(
