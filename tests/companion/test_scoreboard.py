@@ -202,8 +202,14 @@ def test_a_sentence_that_other_seeds_show_is_undecided():
 
     def judged(first, second):
         rows = [
-            {"model": model, "seed": seed, "iterations": 10, "stream": "own", "success": seed < count}
-            for model, count in (("a", first), ("b", second))
+            {
+                "model": model,
+                "seed": seed,
+                "iterations": 10,
+                "stream": "own",
+                "success": (seed + shift) % 25 < count,
+            }
+            for model, count, shift in (("a", first, 0), ("b", second, 12))
             for seed in range(25)
         ]
 
@@ -476,12 +482,7 @@ def _penalties(operation, at, error=1e-5, solved=50):
     ("operation", "change", "differing"),
     [
         ("add", {"at": 20_000, "solved": 48}, ""),
-        (
-            "add",
-            {"at": 20_000, "solved": 40},
-            "success rate with the chosen factor, in Table 2; "
-            "no factor succeeds more often than the chosen one",
-        ),
+        ("add", {"at": 20_000, "solved": 40}, "success rate with the chosen factor, in Table 2"),
         ("add", {"at": 2_000_000}, "solved at is below 1,600,000 with every factor"),
         ("sub", {"at": 4_900}, ""),
         ("sub", {"at": 5_100}, "solved at is below 5,000 with every factor"),

@@ -32,10 +32,10 @@ __all__ = [
     "Strength",
     "corrupted",
     "falls",
+    "measured",
     "recorded",
     "rows_of",
     "strength",
-    "strengths",
 ]
 
 FILE = PUBLISHED / "strength.csv"
@@ -156,46 +156,40 @@ _RANKS: tuple[Verdict, ...] = ("reproduced", "reproduced so far", "open", "diffe
 """The best first."""
 
 
-def strengths(names: Sequence[str] = (), samples: int = 20) -> pd.DataFrame:
-    """The strength of every judged experiment, a line each.
-
-    Args:
-        names: only of these, ``"division Figure 3"``.
-        samples: as of :func:`strength`.
-    """
-    lines = []
-    for item in ITEMS if not names else [one for one in ITEMS if f"{one.paper} {one.name}" in names]:
-        rows = rows_of(item)
-        if item.kind == "experiment" and item.comparable and item.judge(rows, read).statements:
-            found = strength(item, rows, samples)
-            lines.append(
-                {"paper": item.paper, "item": item.name, "samples": samples, "kept": found.kept} | found.lost
-            )
-            print(lines[-1], flush=True)
-    return pd.DataFrame(lines)
+def measured(item: Item, samples: int = 20) -> dict[str, str | int | float] | None:
+    """A line on an item, none if it is not judged."""
+    if item.kind != "experiment" or not item.comparable:
+        return None
+    rows = rows_of(item)
+    if not item.judge(rows, read).statements:
+        return None
+    found = strength(item, rows, samples)
+    return {"paper": item.paper, "item": item.name, "samples": samples, "kept": found.kept} | found.lost
 
 
 def recorded(file: Path = FILE) -> dict[tuple[str, str], Strength]:
     """The strengths as they were last measured, by paper and item; none where there is no file."""
-    if not file.is_file():
-        return {}
-    lines = pd.read_csv(io.StringIO(sealed.read_text(file))).to_dict("records")
     return {
         (one["paper"], one["item"]): Strength(one["kept"], {name: one[name] for name in CORRUPTIONS})
-        for one in lines
+        for one in _lines(file)
     }
 
 
-def main(names: Sequence[str]) -> None:
-    """Measures the strengths, or those of some items alone, and writes them among the others."""
-    lines = strengths(names).round(3)
-    if names and FILE.is_file():
-        others = pd.read_csv(io.StringIO(sealed.read_text(FILE)))
-        kept = [f"{one['paper']} {one['item']}" not in names for one in others.to_dict("records")]
-        lines = pd.concat([others[kept], lines], ignore_index=True)
-    places = {(one.paper, one.name): place for place, one in enumerate(ITEMS)}
-    order = sorted(lines.index, key=lambda line: places[lines["paper"][line], lines["item"][line]])
-    sealed.write_text(FILE, lines.loc[order].to_csv(index=False, lineterminator="\n"))
+def main(names: Sequence[str] = (), file: Path = FILE) -> None:
+    """Measure the strength of every item, or of some, ``"division Figure 3"``, and write each at once."""
+    lines = {(one["paper"], one["item"]): one for one in _lines(file)}
+    for item in [one for one in ITEMS if not names or f"{one.paper} {one.name}" in names]:
+        line = measured(item)
+        lines.pop((item.paper, item.name), None)
+        if line:
+            lines[item.paper, item.name] = line
+            print(line, flush=True)
+        ordered = [lines[place] for one in ITEMS if (place := (one.paper, one.name)) in lines]
+        sealed.write_text(file, pd.DataFrame(ordered).round(3).to_csv(index=False, lineterminator="\n"))
+
+
+def _lines(file: Path) -> list[dict]:
+    return pd.read_csv(io.StringIO(sealed.read_text(file))).to_dict("records") if file.is_file() else []
 
 
 if __name__ == "__main__":  # make strength
