@@ -857,7 +857,7 @@ def test_the_published_points_reproduce_npu_table_1_and_figure_7(book):
     assert (figure["verdict"], figure["ours"], figure["agreeing"]) == ("differs, explained", "52", "41 of 44")
 
 
-def test_npu_table_1_differs_where_a_median_is_off_by_more_than_a_factor_of_three(book):
+def test_npu_table_1_differs_where_ten_errors_are_above_the_published_ones(book):
     _record(book, "npu/large-scale", _large(test_mse=5e-6))
     table, figure = _judge(book, "npu", "Table 1"), _judge(book, "npu", "Figure 7")
     assert table["differing"] == "NPU on ÷; NPU is the best on ÷"
@@ -914,6 +914,44 @@ def test_true_replications_agree_but_for_chance(runs):
     ]
     assert np.mean(agree) >= 0.98
     assert not Comparison("", rate(0.9, runs), rate(0.3, runs), family=12).agrees
+
+
+def test_true_replications_that_are_drawn_again_keep_the_verdict():
+    """Twelve numbers each, theirs, ours and ours drawn again, which vary half as much again."""
+    generator = np.random.default_rng(0)
+
+    def interval(number):
+        return Interval(number, number - 1.96, number + 1.96, 25)
+
+    theirs, ours, again = generator.normal(size=(3, 300, 12))
+    kept = [
+        all(Comparison("", interval(a), interval(b), family=12).agrees for a, b in zip(*pair, strict=True))
+        for pair in zip(ours + again, theirs, strict=True)
+    ]
+    assert 0.9 <= np.mean(kept) < 0.97
+
+
+def test_two_models_are_alike_if_no_range_tells_them_apart():
+    """Runs are paired by seed: five of 25 seeds that one model solves and the other does not are a lot."""
+
+    def alike(lost, where):
+        rows = [
+            {
+                "model": model,
+                "range": place,
+                "seed": seed,
+                "success": seed % 2 == 0 and not (model == "b" and place in where and seed in lost),
+            }
+            for model in "ab"
+            for place in RANGES
+            for seed in range(25)
+        ]
+        return compared.alike(pd.DataFrame(rows), "a", "b", "no effect")
+
+    assert alike([], RANGES).agrees and alike([0, 2], RANGES[:1]).agrees
+    assert not alike(range(0, 24, 2), RANGES[:1]).agrees
+    assert str(alike(range(0, 24, 2), RANGES[:1])).endswith("apart on: U[-20,-10)")
+    assert not alike(range(0, 24, 2), RANGES).agrees
 
 
 def test_an_item_counts_its_numbers():

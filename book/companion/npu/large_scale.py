@@ -237,21 +237,25 @@ def compared(rows: pd.DataFrame, operation: str, model: str) -> Comparison:
     A rank test of the twenty errors decides (Mann and Whitney, 1947); the published ones are the points of
     Figure 7.
     """
-    from scipy.stats import mannwhitneyu
-
-    ours = _ten_errors(chosen(rows, model, operation)["test_mse"])
     theirs = _ten_errors(printed_points(operation, model)["test_mse"])
-    probability = (
-        1.0 if np.isinf(ours).all() and np.isinf(theirs).all() else mannwhitneyu(ours, theirs).pvalue
-    )
-    numbers = len(_JUDGED) * len(PAPER)
+    part = rows[(rows["model"] == model) & (rows["operation"] == operation)]
+    ours = _ten_errors(chosen(part, model, operation)["test_mse"]) if len(part) else np.zeros(0)
     return Comparison(
         f"{model} on {SIGNS[operation]}",
         measures.median(ours),
         measures.median(theirs),
-        probability=float(probability),
-        family=numbers,
+        probability=_of_one_kind(ours, theirs) if len(part) else 0.0,
+        family=len(_JUDGED) * len(PAPER),
     )
+
+
+def _of_one_kind(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """The probability that errors of one kind have ranks as far apart."""
+    from scipy.stats import mannwhitneyu
+
+    if np.isinf([*ours, *theirs]).all():
+        return 1.0
+    return float(mannwhitneyu(ours, theirs).pvalue)
 
 
 def figure_7(parts: Mapping[tuple[str, str], pd.DataFrame]) -> Figure:
