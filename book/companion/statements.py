@@ -48,6 +48,7 @@ __all__ = [
     "Item",
     "Judgement",
     "Statements",
+    "above",
     "exactly",
     "printed",
     "rate",
@@ -117,7 +118,6 @@ class Comparison:
     id: str = ""
     probability: float | None = None
     family: int = 1
-    undecided = False
 
     @property
     def apart(self) -> float:
@@ -139,6 +139,12 @@ class Comparison:
             theirs += away
         width = math.hypot(facing, theirs)
         return abs(distance) / width * _Z_95 if width else 0.0 if distance == 0 else math.inf
+
+    @property
+    def undecided(self) -> bool:
+        """Whether one of the numbers is of too few runs to have an interval."""
+        known = not math.isnan(self.ours.estimate - self.published.estimate)
+        return self.probability is None and known and math.isnan(self.apart) and not self.agrees
 
     @property
     def agrees(self) -> bool:
@@ -202,12 +208,12 @@ class Explanation:
         text: one or two sentences; every number of ours in it is computed, so it is a function of the
             recorded rows where it has any.
         size: statement -> by how much the cause moves our number away from the published one, in the
-            experiment that shows it. A number without a size is not explained.
+            experiment that shows it, with an interval. A number without a size is not explained.
     """
 
     of: tuple[str, ...]
     text: str | Callable[[Read], str]
-    size: Callable[[Read], Mapping[str, float]] | None = None
+    size: Callable[[Read], Mapping[str, Interval]] | None = None
 
     def said(self, read: Read) -> str:
         return self.text if isinstance(self.text, str) else self.text(read)
@@ -225,8 +231,12 @@ class Explanation:
         return replace(one, published=_moved(one.published, self.size(read)[name])).agrees
 
 
-def _moved(number: Interval, by: float) -> Interval:
-    return Interval(number.estimate + by, number.low + by, number.high + by, number.n)
+def _moved(number: Interval, by: Interval) -> Interval:
+    """The number and a size together, with the interval of their sum."""
+    estimate = number.estimate + by.estimate
+    below = math.hypot(number.estimate - number.low, by.estimate - by.low)
+    above = math.hypot(number.high - number.estimate, by.high - by.estimate)
+    return Interval(estimate, estimate - below, estimate + above, number.n)
 
 
 class Line(Protocol):
@@ -512,6 +522,15 @@ def smallest_seen(seeds: int, power: float = 0.8, family: int = 1) -> float:
 def exactly(number: float) -> Interval:
     """A number without uncertainty."""
     return Interval(number, number, number, 0)
+
+
+def above(number: float, other: Interval) -> Interval:
+    """By how much a number is above another one, whose interval counts.
+
+    >>> above(3.0, Interval(1.0, 0.5, 2.5, 10))
+    Interval(estimate=2.0, low=0.5, high=2.5, n=10)
+    """
+    return Interval(number - other.estimate, number - other.high, number - other.low, other.n)
 
 
 def rounded(number: float, digits: int) -> Interval:

@@ -19,7 +19,7 @@ from companion.nau_nmu import settings as nau_nmu
 from companion.scoreboard import ITEMS, Comparison
 from companion.scoreboard import board as board_module
 from companion.scoreboard.__main__ import main
-from companion.statements import Claim, Explanation, Item, Statements, rate, smallest_seen
+from companion.statements import Claim, Explanation, Item, Statements, exactly, rate, smallest_seen
 
 from nalm.records.store import COLUMNS, Store
 
@@ -143,7 +143,7 @@ def test_an_explanation_does_not_cover_a_larger_difference_or_one_in_the_other_d
 def _explain(monkeypatch, statement, size):
     """Division Figure 3 alone, with an explanation of that statement."""
     item = next(one for one in ITEMS if (one.paper, one.name) == ("division", "Figure 3"))
-    sizes = None if size is None else lambda read: {statement: size}
+    sizes = None if size is None else lambda read: {statement: exactly(size)}
     explained = replace(item, explanations=(Explanation((statement,), "The learning rate.", sizes),))
     monkeypatch.setattr(board_module, "ITEMS", [explained])
 
@@ -887,6 +887,10 @@ def test_the_rule():
     assert not Comparison("", Interval(np.nan, np.nan, np.nan, 0), Interval(0.5, 0.5, 0.5, 0)).agrees
     assert Comparison("", ours, Interval(1.5, 1.4, 1.6, 10), factor=3.0).agrees
     assert not Comparison("", ours, Interval(1.9, 1.8, 2.0, 10), factor=3.0).agrees
+    few = Comparison("", Interval(0.9, np.nan, np.nan, 4), Interval(0.5, 0.4, 0.6, 25))
+    assert few.undecided and not few.agrees
+    assert Comparison("", Interval(3e-8, 2e-8, 4e-8, 9), exactly(1e-9), resolution=6e-8).agrees
+    assert not Comparison("", Interval(3e-7, 2e-7, 4e-7, 9), exactly(1e-9), resolution=6e-8).agrees
 
 
 def test_numbers_are_apart_by_the_sides_that_face_each_other():

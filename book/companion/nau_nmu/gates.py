@@ -13,7 +13,18 @@ from companion.experiment import Experiment
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
 from companion.parameters import between, one_of, some_of
-from companion.statements import Claim, Comparison, Explanation, Item, Read, printed, rate, rounded, solved
+from companion.statements import (
+    Claim,
+    Comparison,
+    Explanation,
+    Item,
+    Read,
+    above,
+    printed,
+    rate,
+    rounded,
+    solved,
+)
 from companion.tables import text
 
 __all__ = [
@@ -202,9 +213,9 @@ def _out_of_order(read: Read) -> str:
     )
 
 
-def _by_the_order(read: Read) -> dict[str, float]:
+def _by_the_order(read: Read) -> dict[str, Interval]:
     ours, likewise = _read_twice(read)
-    return {_LATE: ours.estimate - likewise.estimate}
+    return {_LATE: above(ours.estimate, likewise)}
 
 
 def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:

@@ -187,8 +187,9 @@ def _late(operation: str, model: str) -> Explanation:
         theirs = published.load("nau_nmu_runs").query("operation == @operation and model == @model")
         return ours, theirs.loc[theirs["solved_at"] <= 5 * ours.max(), "solved_at"]
 
-    def size(read: Read) -> dict[str, float]:
-        return {what: both(read)[1].mean() - published_cell(operation, model)["mean"].estimate}
+    def size(read: Read) -> dict[str, Interval]:
+        soon, all_ = measures.mean(both(read)[1]), published_cell(operation, model)["mean"].estimate
+        return {what: Interval(soon.estimate - all_, soon.low - all_, soon.high - all_, soon.n)}
 
     def said(read: Read) -> str:
         ours, soon = both(read)

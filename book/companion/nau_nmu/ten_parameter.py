@@ -12,11 +12,23 @@ from nalm.training import Run
 
 from companion import measures, published
 from companion.experiment import Experiment, runs_of
+from companion.measures import Interval
 from companion.nau_nmu import settings
 from companion.parameters import at_least, some_of
 from companion.replay import in_place, replays
 from companion.rows import Rows
-from companion.statements import Comparison, Explanation, Item, Read, printed, rate, rounded, solved
+from companion.statements import (
+    Comparison,
+    Explanation,
+    Item,
+    Read,
+    above,
+    exactly,
+    printed,
+    rate,
+    rounded,
+    solved,
+)
 from companion.thresholds import nearly_perfect_mse
 
 __all__ = ["EXPERIMENT", "MODELS", "NAME"]
@@ -71,14 +83,14 @@ def _table_1(rows: pd.DataFrame) -> Iterable[Comparison]:
             yield Comparison(f"{model}, {name}", ours, theirs, resolution=noise)
 
 
-def _by_the_draw(read: Read) -> dict[str, float]:
+def _by_the_draw(read: Read) -> dict[str, Interval]:
     """By how much the runs from the first draw are above their replays, in each number."""
     rows = _of_table_1(read(NAME))
     again = in_place(rows, read)
     if again.empty:
-        return dict.fromkeys((one.what for one in _table_1(rows)), 0.0)
+        return {one.what: exactly(0.0) for one in _table_1(rows)}
     pairs = zip(_table_1(rows), _table_1(again), strict=True)
-    return {one.what: one.ours.estimate - other.ours.estimate for one, other in pairs}
+    return {one.what: above(one.ours.estimate, other.ours) for one, other in pairs}
 
 
 def _initial_weights(read: Read) -> str:

@@ -18,10 +18,11 @@ from nalm.training.ode.ensemble import NODEEnsemble
 
 from companion import measures, published
 from companion.experiment import Experiment, runs_of
+from companion.measures import Interval
 from companion.npu.settings import HIDDEN, PENALTIES, fsir_arm, layers_of
 from companion.parameters import at_least, some_of
 from companion.rows import Rows
-from companion.statements import Claim, Comparison, Explanation, Item, Read
+from companion.statements import Claim, Comparison, Explanation, Item, Read, above
 from companion.tables import text
 
 __all__ = [
@@ -292,14 +293,14 @@ def _early_stop(read: Read) -> str:
     )
 
 
-def _by_the_stop(read: Read) -> dict[str, float]:
+def _by_the_stop(read: Read) -> dict[str, Interval]:
     """By how much the shares of runs are above those whose L-BFGS stops early."""
     rows = read("npu/fractional-sir")
     rows = rows[rows["solver"] == "euler"]
     found = {}
     for model, limit in product(MODELS, LIMITS):
         ours, early = (share(rows, model, limit, name) for name in ("", stopped(model, 100)))
-        found[ours.what] = ours.ours.estimate - early.ours.estimate
+        found[ours.what] = above(ours.ours.estimate, early.ours)
     return found
 
 
