@@ -927,12 +927,12 @@ def test_true_replications_that_are_drawn_again_keep_the_verdict():
     def interval(number):
         return Interval(number, number - 1.96, number + 1.96, 25)
 
-    theirs, ours, again = generator.normal(size=(3, 300, 12))
+    theirs, ours, again = generator.normal(size=(3, 1000, 12))
     kept = [
         all(Comparison("", interval(a), interval(b), family=12).agrees for a, b in zip(*pair, strict=True))
         for pair in zip(ours + again, theirs, strict=True)
     ]
-    assert 0.9 <= np.mean(kept) < 0.97
+    assert 0.9 <= np.mean(kept) < 0.95
 
 
 def test_two_models_are_alike_if_no_range_tells_them_apart():
@@ -1144,8 +1144,8 @@ def test_what_the_recorded_rows_of_whole_experiments_say(paper, item, ours, agre
     ("paper", "item", "ours", "agreeing", "verdict"),
     [
         ("nau-nmu", "Table 1", "0.94 [0.875, 0.972]", "12 of 12", "reproduced"),
-        ("division", "Figure 2", "1 [0, 2]", "9 of 9", "reproduced"),
-        ("division", "Figure 6", "0.916 [0.856, 0.952]", "18 of 18", "reproduced"),
+        ("division", "Figure 2", "1 [0, 4]", "9 of 9", "reproduced"),
+        ("division", "Figure 6", "0.916 [0.855, 0.952]", "18 of 18", "reproduced"),
         ("division", "Figure 11", "0.96 [0.805, 0.993]", "15 of 16", "differs, explained"),
         ("division", "Figure 23", "PCC", "5 of 5", "reproduced"),
         ("division", "Table 3", "9 of 15", "45 of 45", "reproduced"),
