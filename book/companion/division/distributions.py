@@ -11,9 +11,18 @@ import pandas as pd
 from nalm.tasks import Benford
 from nalm.training import Run
 
-from companion import published, thresholds
+from companion import thresholds
 from companion.division import settings
-from companion.division.compared import MODIFIED, UNITS, Compared, experiment_item, of, stated, success
+from companion.division.compared import (
+    MODIFIED,
+    UNITS,
+    Compared,
+    experiment_item,
+    of,
+    stated,
+    stated_rates,
+    success,
+)
 from companion.experiment import Experiment, runs_of
 from companion.figures import Figure
 from companion.parameters import some_of
@@ -38,16 +47,9 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
     return {"division/distributions": runs}
 
 
-def _printed_rates(inputs: str) -> pd.DataFrame:
-    """The success rates that the text states for a number of inputs, by ``model`` and ``range``."""
-    table = published.load("division_values")
-    table = table[(table["item"] == _FIGURES[inputs]) & (table["metric"] == "success rate")]
-    return table.assign(success=pd.to_numeric(table["value"], errors="coerce")).dropna(subset="success")
-
-
 def draw(rows: Rows, inputs: str) -> Figure | None:
     """The paper's figure for a number of inputs; nothing if it was not run."""
-    part, rates = rows.of(inputs=inputs), _printed_rates(inputs)
+    part, rates = rows.of(inputs=inputs), stated_rates(_FIGURES[inputs])
     return part.by_range(published=rates, xlabel="training distribution") if len(part) else None
 
 

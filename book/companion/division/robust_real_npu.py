@@ -14,7 +14,7 @@ from nalm.tasks import UNIFORM_RANGES, SingleModuleTask
 from nalm.training import L1, Norms, Run
 
 from companion import thresholds
-from companion.division import chance, settings
+from companion.division import settings
 from companion.division.compared import (
     MODIFIED,
     REAL_NPU,
@@ -30,9 +30,8 @@ from companion.division.no_redundancy import MIDDLES
 from companion.experiment import Arm, Experiment, runs_of
 from companion.figures import Figure, style, styles_of
 from companion.parameters import some_of
-from companion.recorded import read
-from companion.rows import NOT_RUN, Rows
-from companion.statements import Claim, Explanation, Read, Statements, solved
+from companion.rows import Rows
+from companion.statements import Claim, solved
 from companion.tables import Table
 
 SWEEP = {
@@ -81,33 +80,6 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
     return {"division/robust-real-npu": asked}
 
 
-def replayed(read: Read) -> pd.DataFrame:
-    """The replay of all runs (:mod:`companion.replay`), under the names of the runs that are replayed."""
-    own, again = read("division/robust-real-npu"), read("division/replay")
-    if own.empty or again.empty:
-        return pd.DataFrame()
-    names = own[["key", "model", "range"]].rename(columns={"key": "replays"})
-    return again.drop(columns=["model", "range"]).merge(names, on="replays")
-
-
-def beside_replay(judged: Statements) -> tuple[Statements, dict[str, object]]:
-    """Statements with a column of what they are in the replay, and counts of it."""
-    again = Rows(replayed(read))
-    found = EXPERIMENT.statements(again, *(one.item.name for one in judged.judgements)).frame
-    beside = dict(zip(found["statement"], found["here"], strict=True))
-    judged.frame["replayed"] = [beside.get(what, "") for what in judged.frame["statement"]]
-    places = {
-        "clip": (CLIP, "U[10,20)"),
-        "lost": (BOTH, "U[10,20)"),
-        "none": (NONE, "U[-1.2,-1.1)"),
-        "base": (BASE, "U[-1.2,-1.1)"),
-    }
-    counts = {
-        f"{name}_again": again.count(model=model, range=place) for name, (model, place) in places.items()
-    }
-    return judged, {"statements": judged.count} | counts
-
-
 def _solved_more(rows: pd.DataFrame, one: str, other: str, place: str) -> int:
     """How many runs more the first variant solves on a range."""
     first, second = (len(solved(part(rows, model, [place]))) for model in (one, other))
@@ -124,15 +96,6 @@ def _figure_1(rows: pd.DataFrame) -> Compared:
     yield Claim("the best strength is 1e-9 to 1e-7", best == BASE, best)
     for name in list(SWEEP)[2:]:
         yield higher(rows, BASE, name, f"{name} is worse")
-
-
-def _why_figure_1(read: Read) -> str:
-    again, place = Rows(replayed(read)), "U[-1.2,-1.1)"
-    without, base = (again.count(model=name, range=place) if len(again) else NOT_RUN for name in (NONE, BASE))
-    return (
-        f"The draw: from the authors' initial weights and with their batches, the same seeds solve {without} "
-        f"without L1 and {base} with it."
-    )
 
 
 def _figure_2(rows: pd.DataFrame) -> Compared:
@@ -290,7 +253,6 @@ EXPERIMENT = Experiment(
             published="5 of 9",
             runs=1800,
             rows=of(NONE, *SWEEP),
-            explanations=(Explanation(("removing L1 is better on U[-1.2,-1.1)",), _why_figure_1),),
         ),
         _item(
             "Figure 2",
@@ -300,7 +262,6 @@ EXPERIMENT = Experiment(
             published="1 of 9",
             runs=1575,
             rows=of(BASE, "clip gate", "clip weight", CLIP, GATE, BOTH, ALL),
-            explanations=(chance.explanation("Figure 2"),),
         ),
         _item(
             "Figure 14",

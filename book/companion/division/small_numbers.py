@@ -16,7 +16,7 @@ from nalm.training import Run
 from torch import Tensor
 
 from companion import published
-from companion.division import chance, settings
+from companion.division import settings
 from companion.division.compared import MODIFIED, QUESTIONS, SMALL, UNITS, Compared, part, solved_at, success
 from companion.division.golden import golden_error, golden_weights
 from companion.experiment import Arm, Experiment, runs_of
@@ -322,7 +322,6 @@ EXPERIMENT = Experiment(
             iterations=50_000,
             rows=_of(UNITS, MEDIUM, HARD),
             by=("model", "range", "question"),
-            explanations=(chance.explanation("Figure 13"),),
             **_PROTOCOL,
         ),
     ),

@@ -14,7 +14,7 @@ from nalm.tasks import UNIFORM_RANGES, SingleModuleTask, Uniform
 from nalm.training import Adam, Run
 
 from companion import measures, published, thresholds
-from companion.division import chance, settings
+from companion.division import settings
 from companion.division.chance import TICK
 from companion.division.compared import (
     MIXED,
@@ -445,7 +445,6 @@ EXPERIMENT = Experiment(
             ),
             rows=_of_table_3,
             by=("model", "range", "inputs"),
-            explanations=(chance.explanation("Table 3"),),
         ),
         Item("division", "Table 5", "Parameters of the Real NPU", "settings", _table_5),
         Item(

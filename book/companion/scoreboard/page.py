@@ -157,8 +157,12 @@ def _html_row(row: dict) -> str:
     verdict = f'<span class="verdict {kind}">{said["verdict"]}</span>'
     for more in ("explanation", "differing"):
         verdict += f"<small>{said[more]}</small>" if row[more] else ""
+    verdict += f"<small>undecided: {said['undecided']}</small>" if row["undecided"] else ""
     metric = f"<small>{said['metric']}</small>" if row["metric"] else ""
     agreeing = f"<small>{said['agreeing']} agree</small>" if row["agreeing"] else ""
+    if row["replay"]:
+        agreeing += f"<small>replay: {said['replay']}; {said['replay_agreeing']} agree</small>"
+    agreeing += f"<small>seed by seed: {said['seed_by_seed']}</small>" if row["seed_by_seed"] else ""
     agreeing += f"<small>compared: {said['compared']}</small>" if row["compared"] else ""
     agreeing += f"<small>{said['strength']}</small>" if row["strength"] else ""
     effort = [f"{said[part]} {part}" for part in ("seeds", "iterations") if row[part]] + _cost_in_words(row)
