@@ -112,12 +112,18 @@ class Update:
             else:
                 output, activation_penalty = model(x), None
             total = LOSSES[self.recipe.loss](output, target)
-            for penalty in self.penalties:
-                value = activation_penalty if penalty is ActivationPenalty else penalty.value(model)
-                total = total + penalty.coefficient(numbers[penalty.__name__], step) * value
-            return total
+            return self.penalised(total, model, numbers, step, activation_penalty)
 
         return self.model.apply(loss, parameters, training=True)
+
+    def penalised(
+        self, total: Tensor, model: Any, numbers: dict, step: Tensor, activation_penalty: Tensor | None = None
+    ) -> Tensor:
+        """The data loss ``total`` of one run plus its penalties in iteration ``step``."""
+        for penalty in self.penalties:
+            value = activation_penalty if penalty is ActivationPenalty else penalty.value(model)
+            total = total + penalty.coefficient(numbers[penalty.__name__], step) * value
+        return total
 
     def _updated(
         self, parameters: Tensors, gradients: Tensors, state: State, iteration: Tensor, lr: Tensor
