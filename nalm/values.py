@@ -8,13 +8,25 @@ What is wrong with bad input is said in one sentence.
 from __future__ import annotations
 
 import json
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    Tag,
+    ValidationError,
+    model_serializer,
+)
 
+from nalm.own import find, name_of
 from nalm.units.checks import nearest
 
-__all__ = ["Value"]
+__all__ = ["Value", "kind_of", "or_own"]
 
 
 class _OneSentence(type(BaseModel)):  # type: ignore[misc]
@@ -60,8 +72,8 @@ class Value(BaseModel, metaclass=_OneSentence):
     @model_serializer(mode="wrap")
     def _keep_kind(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """``kind`` is what a value is recognised by, so it is written even though it is a default."""
-        kind = getattr(self, "kind", None)
-        return serialise(self) if kind is None else {"kind": kind} | serialise(self)
+        kind = kind_of(self)
+        return serialise(self) if kind is None else serialise(self) | {"kind": kind}
 
     @classmethod
     def from_json(cls, text: str) -> Any:
@@ -72,11 +84,43 @@ class Value(BaseModel, metaclass=_OneSentence):
             raise ValueError(_sentence(cls, error)) from None
 
 
+def kind_of(value: Value) -> str | None:
+    """What a value is recognised by: its ``kind``, or the importable name of a class of the reader's own."""
+    return name_of(type(value)) if _is_own(type(value)) else getattr(value, "kind", None)
+
+
+def or_own(ours: Any, base: type[Value]) -> Any:
+    """The type of a field that takes the library's values, or those of a reader's own subclass of ``base``,
+    which are written with the importable name of their class as ``kind``.
+    """
+
+    def whose(value: object) -> str:
+        kind = value.get("kind") if isinstance(value, Mapping) else None
+        named = isinstance(kind, str) and ":" in kind
+        return "own" if named or (isinstance(value, base) and _is_own(type(value))) else "ours"
+
+    def found(value: Any) -> Any:
+        if isinstance(value, base):
+            return value
+        if not issubclass(cls := find(value["kind"]), base):
+            raise ValueError(f"{value['kind']} is no {base.__name__}.")
+        return cls.from_json(json.dumps({name: v for name, v in value.items() if name != "kind"}))
+
+    own = Annotated[base, BeforeValidator(found), Tag("own")]
+    return SerializeAsAny[Annotated[Annotated[ours, Tag("ours")] | own, Discriminator(whose)]]
+
+
+def _is_own(cls: type[Value]) -> bool:
+    """Whether it is a subclass, outside of the library, of one of the library's descriptions."""
+    ours = [one for one in cls.__mro__ if one.__module__.startswith("nalm.") and one is not Value]
+    return bool(ours) and cls not in ours
+
+
 def _sentence(cls: type[BaseModel], error: ValidationError) -> str:
     errors = error.errors()
     # A misspelled field is both unknown and missing; the former says more.
     first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
-    where = ".".join(str(part) for part in first["loc"]) or cls.__name__
+    where = ".".join(str(part) for part in first["loc"] if part != "ours") or cls.__name__
     if first["type"] == "missing":
         return f"{cls.__name__} needs the field {where!r}."
     if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:

@@ -177,7 +177,10 @@ class Definitions:
         known = self._module(module)
         if name in known.definitions:
             return Place(module, name)
-        return self._imported(*known.imports[name]) if name in known.imports else None
+        if name in known.imports:
+            return self._imported(*known.imports[name])
+        stars = (self._resolve(star, name) for star in known.stars if star in self.sources)
+        return next((found for found in stars if found is not None), None)
 
     def _imported(self, module: str, name: str | None) -> Place | str:
         if name is None:
@@ -243,13 +246,14 @@ def _digest(value: Any) -> str:
 
 
 class _Module:
-    """What a module binds: name -> the statements that define it, name -> what it is imported from; and its
-    other statements.
+    """What a module binds: name -> the statements that define it, name -> what it is imported from, the
+    modules of which it imports everything; and its other statements.
     """
 
     def __init__(self, tree: ast.Module) -> None:
         self.definitions: dict[str, list[ast.stmt]] = {}
         self.imports: dict[str, tuple[str, str | None]] = {}
+        self.stars: list[str] = []
         self.effects: list[ast.stmt] = []
         self._enter(tree.body)
 
@@ -257,6 +261,8 @@ class _Module:
         for node in statements:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self.imports |= _imports(node)
+                if "*" in self.imports:
+                    self.stars.append(self.imports.pop("*")[0])
             elif isinstance(node, ast.If | ast.Try):
                 # Which of the branches is taken is part of none of the definitions in them.
                 for branch in ("body", "orelse", "finalbody"):

@@ -1,15 +1,20 @@
 """Tasks: what is learned. A task draws data; it trains nothing."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from nalm.extras import train as _  # noqa: F401
 from nalm.tasks.digits import DigitSequenceTask
 from nalm.tasks.fsir import FractionalSIRTask, fractional_sir
 from nalm.tasks.large_scale import LargeScaleTask, sobol
-from nalm.tasks.operations import OPERATIONS
+from nalm.tasks.operations import OPERATIONS, operation
 from nalm.tasks.ranges import Benford, Halves, Range, TrainingRange, TruncatedNormal, Uniform, UniformUnion
 from nalm.tasks.simple_arithmetic import SimpleArithmeticTask
 from nalm.tasks.single_module import UNIFORM_RANGES, SingleModuleTask, uniform_range
 from nalm.tasks.subset_arithmetic import SubsetArithmeticTask, TenParameterTask
 from nalm.tasks.task import EvaluationSet, Task
+from nalm.values import or_own
 
 __all__ = [
     "OPERATIONS",
@@ -32,11 +37,12 @@ __all__ = [
     "Uniform",
     "UniformUnion",
     "fractional_sir",
+    "operation",
     "sobol",
     "uniform_range",
 ]
 
-AnyTask = (
+_Ours = (
     SingleModuleTask
     | SubsetArithmeticTask
     | TenParameterTask
@@ -45,3 +51,4 @@ AnyTask = (
     | FractionalSIRTask
     | DigitSequenceTask
 )
+AnyTask = or_own(Annotated[_Ours, Field(discriminator="kind")], Task)

@@ -23,7 +23,7 @@ import torch
 from pydantic import Field, PositiveFloat, model_validator
 from torch import Tensor
 
-from nalm.values import Value
+from nalm.values import Value, or_own
 
 __all__ = ["Benford", "Halves", "Range", "TrainingRange", "TruncatedNormal", "Uniform", "UniformUnion"]
 
@@ -239,5 +239,5 @@ class Benford(Value):
         return (digit + 1) * n["tens"] + n["tens"] / 10 + rest
 
 
-TrainingRange = Uniform | Halves | TruncatedNormal | Benford
-Range = Uniform | UniformUnion | Halves | TruncatedNormal | Benford
+TrainingRange = or_own(Uniform | Halves | TruncatedNormal | Benford, Value)
+Range = or_own(Uniform | UniformUnion | Halves | TruncatedNormal | Benford, Value)

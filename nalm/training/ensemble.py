@@ -19,6 +19,7 @@ from nalm.training.evaluation import Evaluation
 from nalm.training.log import Journal, Log
 from nalm.training.run import Run
 from nalm.training.stacked import StackedModel, Tensors
+from nalm.training.trial import try_units
 from nalm.training.update import Update
 from nalm.training.worth import worth_compiling
 from nalm.units import sparsity_error
@@ -65,8 +66,8 @@ class Ensemble:
             compiling them.
 
     Raises:
-        ValueError: no runs, runs of different structure, a recipe with a second stage, or a device that is
-            not there.
+        ValueError: no runs, runs of different structure, a recipe with a second stage, a unit that
+            :func:`~nalm.training.trial.try_units` refuses, or a device that is not there.
         RuntimeError: ``compiled=True`` where torch's compiler does not work.
 
     >>> from nalm.tasks import SingleModuleTask
@@ -98,6 +99,7 @@ class Ensemble:
             )
         self.runs, self.device, self.recipe = tuple(runs), check_device(device), runs[0].recipe
         self._check()
+        try_units(runs[0])
         self.selection: str = self.recipe.selection
         self.model = StackedModel(self.runs, self.device)
         self.compiled = is_compiled(compiled, self._worth_compiling(), self.device)
