@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
-    Discriminator,
-    SerializeAsAny,
+    GetCoreSchemaHandler,
     SerializerFunctionWrapHandler,
-    Tag,
     ValidationError,
     model_serializer,
 )
+from pydantic_core import CoreSchema, core_schema
 
 from nalm.own import find, name_of
 from nalm.units.checks import nearest
 
-__all__ = ["Value", "kind_of", "or_own"]
+__all__ = ["Value", "kind_of", "OrOwn"]
 
 
 class _OneSentence(type(BaseModel)):  # type: ignore[misc]
@@ -85,29 +84,37 @@ class Value(BaseModel, metaclass=_OneSentence):
 
 
 def kind_of(value: Value) -> str | None:
-    """What a value is recognised by: its ``kind``, or the importable name of a class of the reader's own."""
+    """What a value is recognised by: its ``kind``, or the importable name of a class of one's own."""
     return name_of(type(value)) if _is_own(type(value)) else getattr(value, "kind", None)
 
 
-def or_own(ours: Any, base: type[Value]) -> Any:
-    """The type of a field that takes the library's values, or those of a reader's own subclass of ``base``,
-    which are written with the importable name of their class as ``kind``.
+@dataclass(frozen=True)
+class OrOwn:
+    """Annotates a field that also takes values of a reader's own subclass of ``base``.
+    They are written with the importable name of their class as ``kind``.
     """
 
-    def whose(value: object) -> str:
+    base: type[Value]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        own = core_schema.no_info_plain_validator_function(self._found)
+        return core_schema.tagged_union_schema(
+            {"ours": handler(source), "own": own},
+            self._whose,
+            serialization=core_schema.simple_ser_schema("any"),
+        )
+
+    def _whose(self, value: Any) -> str:
         kind = value.get("kind") if isinstance(value, Mapping) else None
         named = isinstance(kind, str) and ":" in kind
-        return "own" if named or (isinstance(value, base) and _is_own(type(value))) else "ours"
+        return "own" if named or (isinstance(value, self.base) and _is_own(type(value))) else "ours"
 
-    def found(value: Any) -> Any:
-        if isinstance(value, base):
+    def _found(self, value: Any) -> Any:
+        if isinstance(value, self.base):
             return value
-        if not issubclass(cls := find(value["kind"]), base):
-            raise ValueError(f"{value['kind']} is no {base.__name__}.")
+        if not issubclass(cls := find(value["kind"]), self.base):
+            raise ValueError(f"{value['kind']} is no {self.base.__name__}.")
         return cls.from_json(json.dumps({name: v for name, v in value.items() if name != "kind"}))
-
-    own = Annotated[base, BeforeValidator(found), Tag("own")]
-    return SerializeAsAny[Annotated[Annotated[ours, Tag("ours")] | own, Discriminator(whose)]]
 
 
 def _is_own(cls: type[Value]) -> bool:

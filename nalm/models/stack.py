@@ -22,7 +22,7 @@ def unit_class(name: str) -> type[nn.Module]:
     try:
         return UNITS[name]
     except KeyError:
-        return find(name)  # type: ignore[return-value]
+        return find(name)
 
 
 def _named(unit: object) -> object:
@@ -31,7 +31,7 @@ def _named(unit: object) -> object:
         unit = find(unit)
     if not isinstance(unit, type):
         return unit
-    return unit.__name__ if UNITS.get(unit.__name__) is unit else name_of(unit)
+    return unit.__name__ if unit in UNITS.values() else name_of(unit)
 
 
 class Layer(Value):

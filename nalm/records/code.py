@@ -250,6 +250,8 @@ def with_torch(code: str | None, version: str | None) -> str | None:
 
 def freshness_of(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:
     """The freshness of each of the rows; one of which the code is not known is older."""
+    if rows.empty:
+        return pd.Series(dtype=object)
     of = codes(rows, sidecar)
     ways = dict(zip(rows["key"], of["way"], strict=True))
     # (code, way or any) -> codes that are known to give the same rows

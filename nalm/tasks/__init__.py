@@ -1,6 +1,6 @@
 """Tasks: what is learned. A task draws data; it trains nothing."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -14,7 +14,7 @@ from nalm.tasks.simple_arithmetic import SimpleArithmeticTask
 from nalm.tasks.single_module import UNIFORM_RANGES, SingleModuleTask, uniform_range
 from nalm.tasks.subset_arithmetic import SubsetArithmeticTask, TenParameterTask
 from nalm.tasks.task import EvaluationSet, Task
-from nalm.values import or_own
+from nalm.values import OrOwn
 
 __all__ = [
     "OPERATIONS",
@@ -51,4 +51,7 @@ _Ours = (
     | FractionalSIRTask
     | DigitSequenceTask
 )
-AnyTask = or_own(Annotated[_Ours, Field(discriminator="kind")], Task)
+if TYPE_CHECKING:
+    AnyTask = Task
+else:
+    AnyTask = Annotated[_Ours, Field(discriminator="kind"), OrOwn(Task)]
