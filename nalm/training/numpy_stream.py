@@ -77,7 +77,7 @@ class NumPyStream:
         for generator, words, position in zip(
             self._generators, state["words"].numpy(), state["positions"].tolist(), strict=True
         ):
-            generator.set_state(("MT19937", words.astype(np.uint32), position))  # type: ignore[arg-type]
+            generator.set_state(("MT19937", words.astype(np.uint32), position))
 
     def _start(self) -> None:
         # A run with this stream has an OperandTask.
