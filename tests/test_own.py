@@ -213,6 +213,66 @@ def test_a_changed_unit_makes_its_rows_older_and_they_are_trained_again(project)
     assert project.ask() == (second[0], OLDER)
 
 
+SCRIPT = """
+if __name__ == "__main__":
+    from nalm.models import Stack
+    from nalm.records import run_all, workers
+    from nalm.tasks import SingleModuleTask
+    from nalm.training import Adam, Recipe, Run
+
+    workers._is_long = lambda runs: True
+    workers.cores = lambda: 2
+    recipes = [Recipe(iterations=n, optimiser=Adam(lr=1e-2), log_interval=3) for n in (6, 9)]
+    task = SingleModuleTask.on("U[1,2)", operation="squared")
+    runs = [Run(task=task, model=Stack.of(Square, 1), recipe=one, seed=0, threshold=1e-5) for one in recipes]
+    rows = run_all(runs, "demo/own", "rows", progress=False)
+    print(*rows["model"], *rows["test_mse"])
+"""
+
+
+def test_worker_processes_find_the_unit_of_a_script(project, tmp_path):
+    (tmp_path / "script.py").write_text(SQUARE + SCRIPT)
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()[-1].split()
+    assert said[:2] == ["script:Square"] * 2 and Store(tmp_path / "rows", "demo/own").read().shape[0] == 2
+
+
+NOTEBOOK = """
+import sys
+sys.modules["__main__"].__dict__.pop("__file__"), setattr(sys.modules["__main__"], "__spec__", None)
+In = [SOURCE]
+exec(SOURCE)
+from concurrent.futures import ThreadPoolExecutor
+from nalm.models import Stack
+from nalm.records import freshness, run_all, workers
+from nalm.tasks import SingleModuleTask
+from nalm.training import Adam, Recipe, Run
+
+workers._is_long = lambda runs: True
+workers.cores = lambda: 2
+recipes = [Recipe(iterations=n, optimiser=Adam(lr=1e-2), log_interval=3) for n in (6, 9)]
+task = SingleModuleTask.on("U[1,2)", operation="squared")
+runs = [Run(task=task, model=Stack.of(Square, 1), recipe=one, seed=0, threshold=1e-5) for one in recipes]
+print(*run_all(runs, "demo/own", "rows", progress=False)["model"], freshness("demo/own", "rows"), sep=";")
+In.append(SOURCE.replace("WIDTH = 0.5", "WIDTH = 0.4"))
+print(freshness("demo/own", "rows"))
+try:
+    run_all(runs, "demo/own", "other", progress=False, executor=ThreadPoolExecutor(1))
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_the_unit_of_a_notebook_is_trained_in_its_own_process(project, tmp_path):
+    (tmp_path / "notebook.py").write_text(f"SOURCE = {SQUARE!r}{NOTEBOOK}")
+    done = subprocess.run([sys.executable, "notebook.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    _, trained, edited, elsewhere = done.stdout.splitlines()
+    assert trained == f"__main__:Square;__main__:Square;{FRESH}" and edited == OLDER
+    assert elsewhere.startswith("Square is defined in this notebook") and elsewhere.endswith("import it.")
+
+
 def test_the_source_is_that_of_the_class_that_was_imported(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "edited_unit.py").write_text(SQUARE.replace("helper", "edited_helper"))
