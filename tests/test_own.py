@@ -292,7 +292,7 @@ def test_own_code_ends_where_installed_packages_begin():
 def test_cells_of_a_notebook_are_code(monkeypatch):
     cells = ["from torch import nn", "x = 1\nprint(x)", "%magic", "class A: pass", "class A:\n    size = x"]
     tree = own_code._of_cells(SimpleNamespace(In=cells))
-    names = [next(iter(own_code._bound(node))) for node in tree.body]
+    names = [next(iter(own_code.names_bound_by(node))) for node in tree.body]
     assert names == ["nn", "x", "A"] and "size" in own_code.ast.unparse(tree)
 
 

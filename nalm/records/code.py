@@ -117,7 +117,9 @@ def entrances(run: Run) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
         {("nalm.records.row", "record_lows")} if isinstance(run.model, DigitSequence) else set()
     )
     own = {(one.__module__, one.__qualname__) for one in classes if one.__module__ in known}
-    return frozenset(own | functions), frozenset({"train", *_strings(run.full_configuration)})
+    return frozenset(own | functions), frozenset(
+        {"train", *(text for _, text in _entries(run.full_configuration))}
+    )
 
 
 def _classes(run: Run) -> frozenset[type]:
@@ -137,12 +139,16 @@ def _values(value: Any) -> Iterator[Value]:
             yield from _values(one)
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _entries(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """The texts in a configuration, each with the name of the entry that it is in."""
     if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _strings(one)
+        yield name, value
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield from _entries(one, name)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _entries(one, name)
 
 
 @cache
@@ -200,19 +206,8 @@ def way(configuration: dict[str, Any]) -> str:
     'LargeScaleTask, NAU, clipped, mse'
     """
     clipped = ["clipped"] if configuration["recipe"].get("clip_gradient_norm") else []
-    return ", ".join(sorted({*_turns(configuration), *clipped}))
-
-
-def _turns(value: Any) -> list[str]:
-    if isinstance(value, list):
-        return [turn for one in value for turn in _turns(one)]
-    if isinstance(value, dict):
-        return [
-            turn
-            for name, one in value.items()
-            for turn in ([one] if name in TURNS and isinstance(one, str) else _turns(one))
-        ]
-    return []
+    turns = {text for name, text in _entries(configuration) if name in TURNS}
+    return ", ".join(sorted({*turns, *clipped}))
 
 
 def codes(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:

@@ -10,11 +10,13 @@ import importlib.util
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType, ModuleType
 
 from nalm.own import is_main
+from nalm.records.definitions import names_bound_by
 
 __all__ = ["own_is_unchanged", "own_sources"]
 
@@ -94,25 +96,10 @@ def _of_cells(main: ModuleType) -> ast.Module:
     """What the cells of a notebook define, each name as it was defined last."""
     last: dict[str, ast.stmt] = {}
     for cell in getattr(main, "In", []):
-        try:
-            statements = ast.parse(cell).body
-        except SyntaxError:
-            continue
-        for node in statements:
-            for name in _bound(node):
-                last[name] = node
+        with suppress(SyntaxError):
+            for node in ast.parse(cell).body:
+                last |= dict.fromkeys(names_bound_by(node), node)
     return ast.Module(list(dict.fromkeys(last.values())), [])
-
-
-def _bound(node: ast.stmt) -> list[str]:
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return [alias.asname or alias.name for alias in node.names]
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return [node.name]
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
-    return []
 
 
 def _imported_by(tree: ast.Module) -> Iterator[str]:
