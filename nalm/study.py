@@ -149,9 +149,9 @@ def compare(
     >>> import tempfile
     >>> task = SingleModuleTask.on("U[1,2)", operation=lambda a, b: a * a + b)
     >>> study = compare(["NAU"], task, seeds=2, iterations=20, results=tempfile.mkdtemp(), progress=False)
-    >>> study.summary()[["operation", "model", "lr", "n", "solved", "high"]]
-       operation model    lr  n  solved      high
-    0  a * a + b   NAU  0.01  2       0  0.657...
+    >>> study.summary()[["operation", "range", "model", "lr", "n", "solved"]]
+       operation   range model    lr  n  solved
+    0  a * a + b  U[1,2)   NAU  0.01  2       0
     """
     tasks = [tasks] if isinstance(tasks, Task) else list(tasks)
     rates = list(lr) if isinstance(lr, Sequence) else [lr]

@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+from nalm.extras import train as _  # noqa: F401
+
+# isort: split
 from pydantic import Field
 
-from nalm.extras import train as _  # noqa: F401
 from nalm.tasks.digits import DigitSequenceTask
 from nalm.tasks.fsir import FractionalSIRTask, fractional_sir
 from nalm.tasks.large_scale import LargeScaleTask, sobol
