@@ -8,11 +8,12 @@ other processes cannot import.
 from __future__ import annotations
 
 import importlib
+import linecache
 import sys
 from pathlib import Path
 from types import ModuleType
 
-__all__ = ["IN_A_NOTEBOOK", "find", "is_main", "name_of"]
+__all__ = ["IN_A_NOTEBOOK", "cells", "find", "is_main", "name_of"]
 
 IN_A_NOTEBOOK = "__main__:"
 """How the names of classes begin that only this process knows."""
@@ -22,13 +23,18 @@ def name_of(own: type) -> str:
     """The importable name of a class.
 
     Raises:
-        ValueError: a class that is defined inside a function or class, or that its module does not know.
+        ValueError: a class that is defined inside a function or class, that its module does not know, or of
+            which there is no source.
 
     >>> from collections import Counter
     >>> name_of(Counter)
     'collections:Counter'
     """
     module = _main_name() if is_main(own.__module__) else own.__module__
+    if module == "__main__" and not cells():
+        raise ValueError(
+            f"{own.__qualname__} is defined where its source is not kept: write it to a file and import it."
+        )
     name = f"{module}:{own.__qualname__}"
     if "." in own.__qualname__ or find(name) is not own:
         raise ValueError(
@@ -66,9 +72,21 @@ def is_main(module: str) -> bool:
     return module in ("__main__", "__mp_main__")
 
 
+def cells() -> list[str]:
+    """The cells of a notebook that this process has run, in order; none if it runs something else."""
+    known = getattr(sys.modules["__main__"], "In", [])[1:]  # the first is always empty
+    if not known and hasattr(sys.modules["__main__"], "get_ipython"):  # cells that are run without history
+        known = [
+            "".join(one[2]) for name, one in linecache.cache.items() if "ipykernel" in Path(name).parent.name
+        ]
+    return known
+
+
 def _main_name() -> str:
     """By what the module that this process was started with can be imported."""
     main = sys.modules["__main__"]
+    if cells():
+        return "__main__"
     if spec := getattr(main, "__spec__", None):
         return spec.name
     file = getattr(main, "__file__", None)

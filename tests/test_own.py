@@ -239,9 +239,7 @@ def test_worker_processes_find_the_unit_of_a_script(project, tmp_path):
 
 
 NOTEBOOK = """
-import sys
-sys.modules["__main__"].__dict__.pop("__file__"), setattr(sys.modules["__main__"], "__spec__", None)
-In = [SOURCE]
+In = ["", SOURCE]  # as IPython keeps the cells
 exec(SOURCE)
 from concurrent.futures import ThreadPoolExecutor
 from nalm.models import Stack
@@ -284,14 +282,20 @@ def test_the_source_is_that_of_the_class_that_was_imported(tmp_path, monkeypatch
     assert code.code(asked) == before and code.code_on_disk([asked]) is None
 
 
+def test_a_class_without_a_source_is_refused():
+    code = "from nalm import NMU; from nalm.models import Stack\nclass A(NMU): pass\nStack.of(A, 1)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "A is defined where its source is not kept: write it to a file" in done.stderr
+
+
 def test_own_code_ends_where_installed_packages_begin():
     own = own_code.own_sources(frozenset({own_units.SquareUnit}))
     assert list(own) == ["own_units"]
 
 
-def test_cells_of_a_notebook_are_code(monkeypatch):
+def test_cells_of_a_notebook_are_code():
     cells = ["from torch import nn", "x = 1\nprint(x)", "%magic", "class A: pass", "class A:\n    size = x"]
-    tree = own_code._of_cells(SimpleNamespace(In=cells))
+    tree = own_code._of_cells(cells)
     names = [next(iter(own_code.names_bound_by(node))) for node in tree.body]
     assert names == ["nn", "x", "A"] and "size" in own_code.ast.unparse(tree)
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType
 
-from nalm.own import is_main
+from nalm.own import cells, is_main
 from nalm.records.definitions import names_bound_by
 
 __all__ = ["own_is_unchanged", "own_sources"]
@@ -26,12 +26,13 @@ def own_sources(classes: frozenset[type]) -> dict[str, str]:
     was when it was asked for first; what was imported or defined anew since is asked for again.
     """
     functions = (getattr(one, "__code__", None) for cls in classes for one in vars(cls).values())
-    cells = len(getattr(sys.modules["__main__"], "In", ()))
-    return _known(classes, frozenset(functions), cells)
+    return _known(classes, frozenset(functions), tuple(cells()))
 
 
 @cache
-def _known(classes: frozenset[type], functions: frozenset[CodeType | None], cells: int) -> dict[str, str]:
+def _known(
+    classes: frozenset[type], functions: frozenset[CodeType | None], ran: tuple[str, ...]
+) -> dict[str, str]:
     return _read(classes)
 
 
@@ -55,8 +56,8 @@ def _own_tree(name: str) -> ast.Module | None:
     """The source of a module of the reader's own, without what stands under ``if __name__ == "__main__"`` and
     with relative imports written out; ``None`` for any other module.
     """
-    if is_main(name) and getattr(sys.modules[name], "__file__", None) is None:
-        return _of_cells(sys.modules[name])
+    if is_main(name) and (ran := cells()):
+        return _of_cells(ran)
     above, file = _file(name.partition(".")[0]), None
     if above is None or _is_own(above):
         file = _file(name)
@@ -92,10 +93,10 @@ def _is_guarded(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'"
 
 
-def _of_cells(main: ModuleType) -> ast.Module:
+def _of_cells(ran: list[str]) -> ast.Module:
     """What the cells of a notebook define, each name as it was defined last."""
     last: dict[str, ast.stmt] = {}
-    for cell in getattr(main, "In", []):
+    for cell in ran:
         with suppress(SyntaxError):
             for node in ast.parse(cell).body:
                 last |= dict.fromkeys(names_bound_by(node), node)
