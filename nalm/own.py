@@ -76,9 +76,8 @@ def cells() -> list[str]:
     """The cells of a notebook that this process has run, in order; none if it runs something else."""
     known = getattr(sys.modules["__main__"], "In", [])[1:]  # the first is always empty
     if not known and hasattr(sys.modules["__main__"], "get_ipython"):  # cells that are run without history
-        known = [
-            "".join(one[2]) for name, one in linecache.cache.items() if "ipykernel" in Path(name).parent.name
-        ]
+        names = [name for name in linecache.cache if "ipykernel" in Path(name).parent.name]
+        known = ["".join(linecache.getlines(name)) for name in names]
     return known
 
 
