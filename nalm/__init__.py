@@ -4,7 +4,18 @@ The units are here for use in any network: ``from nalm import NMU``. Everything 
 :mod:`nalm.tasks`, :mod:`nalm.models`, :mod:`nalm.training`, :mod:`nalm.records`.
 """
 
+from typing import Any
+
 from nalm.units import *  # noqa: F403
 from nalm.units import __all__ as __all__
 
 __version__ = "0.2.0"
+
+
+def __getattr__(name: str) -> Any:
+    """:func:`nalm.study.compare`, which needs more than the units do: imported when it is asked for."""
+    if name != "compare":
+        raise AttributeError(f"module 'nalm' has no attribute {name!r}")
+    from nalm.study import compare
+
+    return compare

@@ -96,7 +96,7 @@ def test_what_is_missing_is_said_with_the_extra_that_installs_it():
 def test_extras_are_those_of_the_package():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     modules = {"scikit-learn": "sklearn"}
-    assert set(NEEDED) == {"train", "digits", "cluster"}
+    assert set(NEEDED) == {"train", "digits", "cluster", "figures"}
     for extra, needed in NEEDED.items():
         names = [re.match(r"[\w-]+", each).group() for each in project["optional-dependencies"][extra]]
         assert [modules.get(name, name) for name in names if name != "nalm"] == list(needed)
