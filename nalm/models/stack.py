@@ -31,7 +31,8 @@ class Layer(Value):
     def _known(self) -> Layer:
         choose("unit", self.unit, UNITS)
         parameters = inspect.signature(UNITS[self.unit]).parameters.values()
-        allowed = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+        placed = "device", "dtype"  # an ensemble says where its parameters are
+        allowed = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in placed]
         for name in self.options:
             if name not in allowed:
                 raise ValueError(f"{self.unit} has no option {name!r}: {nearest(name, allowed)}")
@@ -41,7 +42,9 @@ class Layer(Value):
 
     def build(self, in_features: int) -> Unit:
         # JSON has no tuples
-        options = {name: tuple(v) if isinstance(v, list) else v for name, v in self.options.items()}
+        options: dict[str, Any] = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in self.options.items()
+        }
         return UNITS[self.unit](in_features, self.out_features, **options)
 
 
