@@ -93,7 +93,7 @@ class Unit(nn.Module, ABC):
     def __call__(self, x: Tensor) -> Tensor:
         """Check the input, and map it by :meth:`forward`."""
         self.check_input(x)
-        if torch.is_autocast_enabled(x.device.type):
+        if _under_autocast(x):
             with torch.autocast(x.device.type, enabled=False):
                 return super().__call__(x.to(self._dtype(x)))
         return super().__call__(x)
@@ -171,8 +171,7 @@ class Unit(nn.Module, ABC):
                 f"but this one has shape {tuple(x.shape)}."
             )
         dtype = self._dtype(x)
-        autocast = torch.is_autocast_enabled(x.device.type)
-        if x.dtype != dtype and not (autocast and x.dtype in LOWER):
+        if x.dtype != dtype and not (_under_autocast(x) and x.dtype in LOWER):
             raise RuntimeError(
                 f"{name} has parameters of {dtype}, but this input is of {x.dtype}: convert one of the two, "
                 f"as in x.to({dtype})."
@@ -226,3 +225,8 @@ class Unit(nn.Module, ABC):
             if self._options.get(name, parameter.default) != parameter.default:
                 shown[name] = self._options[name]
         return ", ".join(f"{name}={value!r}" for name, value in shown.items())
+
+
+def _under_autocast(x: Tensor) -> bool:
+    device = x.device.type
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
