@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor, fx, nn
-from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_leaves, tree_map
 
 if TYPE_CHECKING:
@@ -59,9 +58,9 @@ def formula(
         >>> formula(model, ["x1", "x2", "x3", "x4"])
         ((x1 + x2)*(x3 + x4),)
     """
+    _needs_sympy()
     import sympy
-
-    from nalm.extras import formulas as _  # noqa: F401
+    from torch.fx.experimental.proxy_tensor import make_fx
 
     model = copy.deepcopy(model).double().eval()
     graph = make_fx(model)(torch.ones(len(names), dtype=torch.float64))
@@ -94,9 +93,8 @@ def formula_error(
         >>> formula_error(product, names, model, torch.full((1, 2), 10.0)) < 0.2
         True
     """
+    _needs_sympy()
     import sympy
-
-    from nalm.extras import formulas as _  # noqa: F401
 
     free = {str(symbol): symbol for one in formulas for symbol in one.free_symbols}
     symbols = [free.get(str(name), sympy.Symbol(str(name))) for name in names]
@@ -108,6 +106,10 @@ def formula_error(
     found = model.eval()(inputs)
     model.train(training)
     return float(np.abs(found.double().numpy() - expected).max())
+
+
+def _needs_sympy() -> None:
+    from nalm.extras import formulas as _  # noqa: F401
 
 
 class _Symbols(fx.Interpreter):
