@@ -23,7 +23,7 @@ help:
 	@echo 'make book            build the book into $(HTML)'
 	@echo 'make test            run every test; one part alone: test-units, test-notebooks, test-reruns, test-book'
 	@echo 'make test-quick      run the quick tests of units, tasks, values, measures and records, in less than a minute'
-	@echo 'make test-fresh      run make book and make test as on a bare machine, then the wheel with the oldest and newest versions: 20 GB, an hour'
+	@echo 'make test-fresh      run make book and make test as on a bare machine, then the wheel with the oldest and newest versions and with other frameworks: 20 GB, an hour'
 	@echo 'make rerun           run a chapter with other parameters: CHAPTER=book/… ARGS="-p seeds 5"'
 	@echo 'make live            build the book and serve it on this machine, PORT=$(PORT)'
 	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 CONFIRM=1 ARGS="…"'
@@ -133,13 +133,13 @@ test-fresh: $(READY)
 	$(PYTHON) tests/fresh.py
 	$(PYTHON) tests/versions.py oldest
 	$(PYTHON) tests/versions.py newest
-	$(BIN)/python -m pytest tests/wheel.py
+	$(BIN)/python -m pytest tests/wheel.py tests/frameworks.py
 
 test-units: $(READY)
 	$(PYTEST) tests nalm --ignore=tests/book
 
 test-notebooks: $(READY)
-	$(PYTEST) book tests/book/test_outputs.py tests/book/test_one_truth.py tests/book/test_columns.py
+	$(PYTEST) book tests/book/test_outputs.py tests/book/test_one_truth.py tests/book/test_columns.py tests/book/test_units_page.py
 
 test-reruns: $(READY)
 	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py

@@ -1,5 +1,5 @@
-"""What parts of the library need beyond torch and numpy: the extras ``train``, ``digits``, ``cluster`` and
-``figures``.
+"""What parts of the library need beyond torch and numpy: the extras ``train``, ``digits``, ``cluster``,
+``figures`` and ``formulas``.
 
 ``from nalm.extras import train as _`` refuses in one sentence where something of that extra is not installed;
 it stands before whatever imports such packages. An import is no code that a run's result depends on.
@@ -14,6 +14,7 @@ NEEDED = {
     "digits": ("torchvision", "sklearn"),
     "cluster": ("distributed",),
     "figures": ("matplotlib",),
+    "formulas": ("sympy",),
 }
 """Extra -> the modules that it installs."""
 

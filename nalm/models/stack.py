@@ -56,8 +56,9 @@ class Layer(Value):
     def _known(self) -> Layer:
         if ":" not in self.unit:
             choose("unit", self.unit, UNITS)
-        # behind in_features and out_features
-        allowed = list(inspect.signature(unit_class(self.unit)).parameters)[2:]
+        # behind in_features and out_features; an ensemble says where its parameters are
+        options = list(inspect.signature(unit_class(self.unit)).parameters)[2:]
+        allowed = [name for name in options if name not in ("device", "dtype")]
         for name in self.options:
             if name not in allowed:
                 raise ValueError(f"{self.unit} has no option {name!r}: {nearest(name, allowed)}")
