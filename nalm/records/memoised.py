@@ -18,8 +18,8 @@ from typing import Any
 
 import pandas as pd
 
-from nalm.records import lengths
 from nalm.own import IN_A_NOTEBOOK
+from nalm.records import lengths
 from nalm.records.bar import TrainingBar
 from nalm.records.cluster import dask_team
 from nalm.records.code import OLDER, freshness_of
