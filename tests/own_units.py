@@ -4,11 +4,13 @@ import torch
 from torch import Tensor, nn
 
 from nalm import Unit
-from nalm.units.functional import clamp_, distance_to_binary, weighted_sum
+from nalm.units.functional import weighted_sum
 
 
 class SquareUnit(Unit):
     """y = W x², with weights in [0, 1]."""
+
+    discrete_values = {"weight": (0, 1)}
 
     def __init__(self, in_features: int, out_features: int) -> None:
         super().__init__(in_features, out_features)
@@ -20,12 +22,6 @@ class SquareUnit(Unit):
 
     def forward(self, x: Tensor) -> Tensor:
         return weighted_sum(x.square(), self.weight)
-
-    def project_(self) -> None:
-        clamp_(self.weight, 0, 1)
-
-    def penalty(self) -> Tensor:
-        return distance_to_binary(self.weight).mean()
 
 
 class Plain(nn.Linear):
