@@ -27,6 +27,7 @@ from typing import Any
 import torch
 
 from nalm.models import NODE
+from nalm.own import IN_A_NOTEBOOK
 from nalm.records.code import code, code_on_disk
 from nalm.records.processes import own_processes
 from nalm.records.provenance import provenance
@@ -137,7 +138,11 @@ def train_ensembles(
     elsewhere = (
         numbered
         if team
-        else {number: runs for number, runs in numbered.items() if device == "cpu" and _is_long(runs)}
+        else {
+            number: runs
+            for number, runs in numbered.items()
+            if device == "cpu" and _is_long(runs) and not is_known_here_only(runs[0])
+        }
     )
     if team:
         yield from _by(team, elsewhere, device, folder, hear, failures.append, compiled)
@@ -169,6 +174,11 @@ def _one_after_another(
         else:
             hear((number, runs[0].recipe.iterations))
             yield runs, trained
+
+
+def is_known_here_only(run: Run) -> bool:
+    """Whether a class of the run is defined in a notebook, which other processes do not know."""
+    return f'"{IN_A_NOTEBOOK}' in run.canonical()
 
 
 def _is_long(runs: list[Run]) -> bool:
