@@ -237,6 +237,7 @@ def _operations() -> Mapping[Any, Callable[..., Any]]:
         aten.view.default: lambda x, shape: x.reshape(shape),
         aten.unsqueeze.default: np.expand_dims,
         aten.squeeze.dim: np.squeeze,
+        aten.squeeze_.dim: np.squeeze,
         aten.unbind.int: unbound,
         aten.slice.Tensor: lambda x, dim, start, end: np.take(x, range(x.shape[dim])[start:end], dim),
         aten.select.int: lambda x, dim, index: np.asarray(np.take(x, index, dim), dtype=object),
