@@ -143,3 +143,23 @@ def test_nalm_itself_imports_nothing_for_it():
     with pytest.raises(AttributeError, match="no attribute 'compere'"):
         nalm.compere  # noqa: B018
     assert importlib.import_module("nalm").compare is study.compare
+
+
+def test_the_best_rate_solves_most_and_of_equals_is_the_soonest():
+    solved = {"0.01": [None, 10.0], "0.1": [20.0, 20.0], "1": [10.0, 20.0], "2": [None, None]}
+    rows = pd.DataFrame(
+        [
+            {
+                "operation": "add",
+                "range": "U[1,2)",
+                "model": "A",
+                "lr": lr,
+                "success": at is not None,
+                "solved_at": at,
+            }
+            for lr, times in solved.items()
+            for at in times
+        ]
+    )
+    best = study.Study(rows, "own/compare", "").best()
+    assert best[["lr", "solved", "solved_at"]].values.tolist() == [["1", 2, 15.0]]
