@@ -14,6 +14,7 @@ from nalm.training import Run
 from companion import published, thresholds
 from companion.division import settings
 from companion.division.compared import MODIFIED, UNITS, Compared, of, stated, success
+from companion.errata import Erratum
 from companion.experiment import Experiment, runs_of
 from companion.figures import Figure, by_range
 from companion.measures import summarise
@@ -161,6 +162,19 @@ EXPERIMENT = Experiment(
             iterations=100_000,
             rows=_of("10"),
             **_PROTOCOL,
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Table 2, caption",
+            "description",
+            "Data are drawn as floats.",
+            (
+                "The Benford numbers are whole, follow the law in the first digit only, and leave "
+                "out multiples of ten in training."
+            ),
+            "The printed lines beside the ranges of the task, and its draws.",
+            "Units that succeed on them have been trained on few numbers.",
         ),
     ),
 )

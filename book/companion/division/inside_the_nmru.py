@@ -13,6 +13,7 @@ from nalm.training import SGD, Adam, Run
 from companion import measures, thresholds
 from companion.division import settings
 from companion.division.compared import MIXED, NEGATIVE, POSITIVE, Compared, higher, of, ranges_where, success
+from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
 from companion.parameters import some_of
 from companion.statements import Claim, Comparison, Item, exactly, rate, solved
@@ -139,6 +140,22 @@ EXPERIMENT = Experiment(
             runs=450,
             rows=of(FULL, PLAIN),
             **_PROTOCOL,
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Appendix I, range", "misprint", "U[2,-2).", "U[-2,2).", "The ranges of the task.", "Nothing."
+        ),
+        Erratum(
+            "Appendix I, gate",
+            "description",
+            "The gate is like that of the Real NPU.",
+            (
+                "It has a length of $2I$ and multiplies: a closed gate makes an entry 0, not 1, so "
+                "nothing can be left out by it."
+            ),
+            "Both gates are trained.",
+            "That a gate hinders holds for either; the gate of the Real NPU costs less.",
         ),
     ),
 )

@@ -16,6 +16,7 @@ from companion import thresholds
 from companion.division import chance, settings
 from companion.division.compared import MODIFIED, REAL_NPU, Compared, higher, of, part, ranges_where, success
 from companion.division.no_redundancy import MIDDLES
+from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
 from companion.figures import Figure, style
 from companion.parameters import some_of
@@ -283,6 +284,16 @@ EXPERIMENT = Experiment(
             runs=675,
             rows=of(NONE, BASE, L2),
             **_PROTOCOL,
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Appendix G, Figure 14",
+            "misprint",
+            "The results are those of the NPU.",
+            "They are those of the Real NPU.",
+            "The runs are those of the authors' scripts.",
+            "Nothing.",
         ),
     ),
 )
