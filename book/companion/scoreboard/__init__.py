@@ -11,6 +11,7 @@ companion.scoreboard --check`` fails if they are out of date.
 """
 
 from companion.scoreboard.board import PAPERS, build, load
+from companion.scoreboard.headline import headline
 from companion.scoreboard.items import ERRATA, EXPERIMENTS, ITEMS
 from companion.scoreboard.page import Board, missing, readme_block, summary
 from companion.statements import VERDICTS, Claim, Comparison
@@ -25,6 +26,7 @@ __all__ = [
     "Claim",
     "Comparison",
     "build",
+    "headline",
     "load",
     "missing",
     "readme_block",
