@@ -11,6 +11,7 @@ ranges is typed in prose.
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from textwrap import wrap
 
 import yaml
 from docutils import nodes
@@ -61,7 +62,7 @@ class Errata(Written):
         for erratum, chapter in ERRATA[paper]:
             if erratum.kind != kind:
                 kind = erratum.kind
-                yield from (":::{rubric}", KINDS[kind], ":::", "")
+                yield from (f":::{{rubric}} {KINDS[kind]}", ":::", "")
             yield f"::::{{admonition}} {erratum.where}"
             yield from (":class: erratum", f":name: {erratum.name(paper)}", "")
             for heading, text in erratum.said(rows).items():
@@ -102,7 +103,8 @@ class Citation(Written):
     def lines(self) -> Iterator[str]:
         cff = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
         authors = " and ".join(author["name"] for author in cff["authors"])
-        yield from ("```bibtex", "@software{nalm,", f"  title = {{{cff['title']}}},")
+        title = "\n    ".join(wrap(cff["title"], 60))
+        yield from ("```bibtex", "@software{nalm,", *f"  title = {{{title}}},".split("\n"))
         yield from (f"  author = {{{{{authors}}}}},", f"  year = {{{cff['date-released'].year}}},")
         yield from (f"  version = {{{cff['version']}}}", "}", "```")
 

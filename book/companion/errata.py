@@ -12,17 +12,16 @@ from companion.statements import Read
 
 __all__ = ["KINDS", "Erratum"]
 
-Kind = Literal["misprint", "claim", "description", "evaluation"]
+Kind = Literal["claim", "evaluation", "description", "misprint"]
 KINDS: dict[Kind, str] = {
-    "misprint": "Misprints",
     "claim": "Statements that do not follow",
-    "description": "Descriptions of something else than was run",
     "evaluation": "How numbers were computed",
+    "description": "Descriptions of something else than was run",
+    "misprint": "Misprints",
 }
-"""Kind of an erratum -> heading. *misprint*: a formula, table or caption says what it does not mean to.
-*claim*: a statement does not follow from the formulas or the numbers beside it. *description*: the published
-numbers were made in another way than the text says. *evaluation*: they were computed from the runs in another
-way.
+"""Kind of an erratum -> heading. *claim*: a statement does not follow from the formulas or numbers beside it.
+*evaluation*: numbers were computed from the runs in another way than the text says. *description*: the runs
+were made in another way. *misprint*: a formula, table or caption says what it does not mean to.
 """
 assert tuple(KINDS) == get_args(Kind)
 
@@ -36,7 +35,7 @@ class Erratum:
 
     Args:
         where: the place, ``"Equation 6"``; it also names the erratum among those of its paper and kind.
-        kind: one of :data:`KINDS`.
+        kind: one of ``KINDS``.
         says: what the paper says there.
         right: what is right.
         shown: how the chapter shows it.

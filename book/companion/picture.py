@@ -55,7 +55,7 @@ def drawn(theme: str) -> str:
     x, trained, ink = np.linspace(-10, 10, 81), simple_task().interpolation, _INK[theme]
     found = answers(x)
     with style(), rc_context({"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 11}):
-        figure = Figure(figsize=(7, 3.4), layout="constrained", facecolor="none")
+        figure = Figure(figsize=(5.2, 3), layout="constrained", facecolor="none")
         axes = figure.subplots()
         axes.set_facecolor("none")
         axes.grid(color=ink, alpha=0.15)
@@ -64,12 +64,14 @@ def drawn(theme: str) -> str:
         for model, given in found.items():
             axes.plot(x, given.T, color=_COLOURS[theme][model], linewidth=1)
         for label, at, colour in (
-            (f"trained here: {trained.low:g} to {trained.high:g}", (2.4, 92), "trained"),
-            (f"{_SEEDS} networks with an NMU", (-6.6, 72), "NMU"),
-            (f"{_SEEDS} networks of two sigmoid layers", (-9.8, 12), "Dense"),
+            (f"trained on\n{trained.low:g} to {trained.high:g}", (2.4, 84), "trained"),
+            (f"{_SEEDS} NMU networks", (-6.8, 80), "NMU"),
+            (f"{_SEEDS} sigmoid networks", (-9.7, 6), "Dense"),
         ):
             axes.text(*at, label, color=_COLOURS[theme][colour], fontweight="bold")
-        axes.set(xlabel="x", ylabel="answer to x · x", xlim=(-10, 10), ylim=(-8, 104))
+        axes.set(
+            xlabel="x", ylabel="answer to x · x", xlim=(-10, 10), ylim=(-8, 104), xticks=range(-10, 11, 5)
+        )
         axes.tick_params(colors=ink)
         axes.xaxis.label.set_color(ink)
         axes.yaxis.label.set_color(ink)
