@@ -2,7 +2,7 @@
 ranges is typed in prose.
 
 * ``{headline}`runs``` is one of the numbers of :func:`companion.scoreboard.headline`;
-* ``{errata} division`` lists the errata of a paper;
+* ``{errata} division`` lists the errata of a paper, ``{errata-counts}`` counts those of all;
 * ``{chapter-map}`` lists the parts of the book with their pages, and what each page reproduces;
 * ``{test-ranges}`` is the table of the training ranges U[a,b) and their test ranges;
 * ``{citation}`` is the BibTeX entry of CITATION.cff.
@@ -23,7 +23,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from companion.errata import KINDS
 from companion.recorded import read
-from companion.scoreboard import ERRATA, VERDICTS, headline, load
+from companion.scoreboard import ERRATA, PAPERS, VERDICTS, headline, load
 
 ROOT = Path(__file__).parents[2]
 rows = cache(read)  # of one build, see setup
@@ -73,6 +73,17 @@ class Errata(Written):
             yield from ("::::", "")
 
 
+class ErrataCounts(Written):
+    def lines(self) -> Iterator[str]:
+        yield f"| paper | {' | '.join(kind.lower() for kind in KINDS.values())} | all |"
+        yield "|---" * (len(KINDS) + 2) + "|"
+        for paper, found in ERRATA.items():
+            kinds = [erratum.kind for erratum, _ in found]
+            counts = " | ".join(str(kinds.count(kind)) for kind in KINDS)
+            yield f"| {{doc}}`{PAPERS[paper]} </book/errata-{paper}>` | {counts} | {len(found)} |"
+        yield ""
+
+
 class ChapterMap(Written):
     """From ``_toc.yml``, with the titles of the pages and the verdicts of the scoreboard."""
 
@@ -117,6 +128,7 @@ def forget(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_role("headline", HeadlineRole())
     app.add_directive("errata", Errata)
+    app.add_directive("errata-counts", ErrataCounts)
     app.add_directive("chapter-map", ChapterMap)
     app.add_directive("test-ranges", TestRanges)
     app.add_directive("citation", Citation)

@@ -1,5 +1,5 @@
 """What is wrong in the papers: each erratum stands beside the experiment that shows it, and a page of the
-book collects them.
+book for each paper collects them.
 """
 
 from __future__ import annotations

@@ -63,14 +63,14 @@ def drawn(theme: str) -> str:
         axes.plot(x, x * x, color=ink, linewidth=6, alpha=0.2)
         for model, given in found.items():
             axes.plot(x, given.T, color=_COLOURS[theme][model], linewidth=1)
-        for label, at, colour in (
-            (f"trained on\n{trained.low:g} to {trained.high:g}", (2.4, 84), "trained"),
-            (f"{_SEEDS} NMU networks", (-6.8, 80), "NMU"),
-            (f"{_SEEDS} sigmoid networks", (-9.7, 6), "Dense"),
+        for label, at, colour, side in (
+            (f"trained on\n{trained.low:g} to {trained.high:g}", (2.4, 84), "trained", "left"),
+            (f"{_SEEDS} NMU networks", (-0.3, 80), "NMU", "right"),
+            (f"{_SEEDS} sigmoid networks", (9.9, -7), "Dense", "right"),
         ):
-            axes.text(*at, label, color=_COLOURS[theme][colour], fontweight="bold")
+            axes.text(*at, label, color=_COLOURS[theme][colour], fontweight="bold", ha=side)
         axes.set(
-            xlabel="x", ylabel="answer to x · x", xlim=(-10, 10), ylim=(-8, 104), xticks=range(-10, 11, 5)
+            xlabel="x", ylabel="answer to x · x", xlim=(-10, 10), ylim=(-12, 104), xticks=range(-10, 11, 5)
         )
         axes.tick_params(colors=ink)
         axes.xaxis.label.set_color(ink)

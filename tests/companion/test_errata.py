@@ -29,6 +29,7 @@ def test_all_are_collected_under_names_of_their_own():
     assert headline()["errata"] == str(len(names))
 
 
-def test_the_page_lists_all_papers():
-    page = (ROOT / "book" / "errata.md").read_text("utf-8")
-    assert all(f"```{{errata}} {paper}\n" in page for paper in ERRATA)
+@pytest.mark.parametrize("paper", ERRATA)
+def test_each_paper_has_a_page(paper):
+    page = (ROOT / "book" / f"errata-{paper}.md").read_text("utf-8")
+    assert ERRATA[paper] and f"```{{errata}} {paper}\n" in page
