@@ -1,5 +1,5 @@
 """Which edition of the book this is: version, commit and its date at the foot of each page; and
-where its source is, if `repository: url` in _config.yml says so: buttons for the repository, for
+where its source is, if `repository_url` in _config.yml says so: buttons for the repository, for
 editing a page, for an issue about it, and for running a notebook on Binder. Without an address
 there is none of them.
 """
@@ -32,7 +32,7 @@ def say(app: Sphinx, config: Config) -> None:
     options["extra_footer"] = f"Version {nalm.__version__}" + (f", commit {known}" if known else "")
     if options.get("repository_url"):
         options |= dict.fromkeys(BUTTONS, True)
-        options["launch_buttons"] = options["launch_buttons"] | {"binderhub_url": BINDER}
+        options["launch_buttons"] = {"notebook_interface": "jupyterlab", "binderhub_url": BINDER}
 
 
 def setup(app: Sphinx) -> dict[str, object]:
