@@ -95,7 +95,7 @@ EXPERIMENT = Experiment(
                 "which lies in $(-1, 1)$, and is read without an output layer."
             ),
             "The output of exact weights from both states.",
-            "That NALU and LSTM always fail in Figures 4 and 15 says nothing of them.",
+            "Figures 4 and 15 compare NALU and LSTM at a disadvantage that is not theirs.",
         ),
         Erratum(
             "Section 4.2, $R_z$ of NAC•,NMU",
