@@ -1,4 +1,4 @@
-# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make train-missing · make take-rows · make scoreboard · make strength · make bench · make soak · make lint · make lock · make wheel · make clean · make clean-cache
+# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make compare · make train-missing · make take-rows · make scoreboard · make strength · make bench · make soak · make lint · make lock · make wheel · make clean · make clean-cache
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -17,17 +17,18 @@ QUICK := tests/units tests/tasks tests/records/test_store.py tests/training/test
 BROWSER = CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book live rerun verify compare-code replay train-missing take-rows scoreboard strength bench soak lint lock wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
+.PHONY: help setup book live rerun verify compare-code compare replay train-missing take-rows scoreboard strength bench soak lint lock wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
 
 help:
 	@echo 'make book            build the book into $(HTML)'
 	@echo 'make test            run every test; one part alone: test-units, test-notebooks, test-reruns, test-book'
 	@echo 'make test-quick      run the quick tests of units, tasks, values, measures and records, in less than a minute'
-	@echo 'make test-fresh      run make book and make test as on a bare machine, then the wheel with the oldest and newest versions: 20 GB, an hour'
+	@echo 'make test-fresh      run make book and make test as on a bare machine, then the wheel with the oldest and newest versions and with other frameworks: 20 GB, an hour'
 	@echo 'make rerun           run a chapter with other parameters: CHAPTER=book/… ARGS="-p seeds 5"'
 	@echo 'make live            build the book and serve it on this machine, PORT=$(PORT)'
 	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 CONFIRM=1 ARGS="…"'
 	@echo 'make compare-code    run the code of a commit and the present one side by side, bit for bit: AGAINST=COMMIT EXPERIMENT=…'
+	@echo 'make compare         compare a unit of your own with the NAU and the NMU: UNIT=square.py:SquareUnit ITERATIONS=5000 SEEDS=10 ARGS="…"'
 	@echo 'make replay          train the recorded runs of an experiment as the authors did, seed by seed: EXPERIMENT=division/no-redundancy ARGS="--results publish"'
 	@echo 'make train-missing   train what is still missing, in order of value and at the lowest priority, into .training/results: ARGS=--list'
 	@echo 'make take-rows       take up the rows of another folder of results: FROM=FOLDER EXPERIMENT=… ARGS="--replace-older"'
@@ -75,6 +76,10 @@ verify: $(READY)
 compare-code: $(READY)
 	@test -n '$(AGAINST)' || { echo 'Say with which code: make compare-code AGAINST=COMMIT.' >&2; exit 1; }
 	$(BIN)/python -m companion.verification.sidebyside '$(AGAINST)' $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(ARGS)
+
+compare: $(READY)
+	@test -n '$(UNIT)' || { echo 'Say which unit: make compare UNIT=square.py:SquareUnit.' >&2; exit 1; }
+	$(BIN)/python -m nalm.study '$(UNIT)' $(if $(ITERATIONS),--iterations $(ITERATIONS)) $(if $(SEEDS),--seeds $(SEEDS)) $(ARGS)
 
 replay: $(READY)
 	@test -n '$(EXPERIMENT)' || { echo 'Say which experiment: make replay EXPERIMENT=division/no-redundancy.' >&2; exit 1; }
@@ -129,13 +134,13 @@ test-fresh: $(READY)
 	$(PYTHON) tests/fresh.py
 	$(PYTHON) tests/versions.py oldest
 	$(PYTHON) tests/versions.py newest
-	$(BIN)/python -m pytest tests/wheel.py
+	$(BIN)/python -m pytest tests/wheel.py tests/frameworks.py
 
 test-units: $(READY)
 	$(PYTEST) tests nalm --ignore=tests/book
 
 test-notebooks: $(READY)
-	$(PYTEST) book tests/book/test_outputs.py tests/book/test_one_truth.py tests/book/test_columns.py tests/book/test_words.py
+	$(PYTEST) book tests/book/test_outputs.py tests/book/test_one_truth.py tests/book/test_columns.py tests/book/test_units_page.py tests/book/test_words.py
 
 test-reruns: $(READY)
 	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py

@@ -1,4 +1,5 @@
-"""What parts of the library need beyond torch and numpy: the extras ``train``, ``digits`` and ``cluster``.
+"""What parts of the library need beyond torch and numpy: the extras ``train``, ``digits``, ``cluster``,
+``figures`` and ``formulas``.
 
 ``from nalm.extras import train as _`` refuses in one sentence where something of that extra is not installed;
 it stands before whatever imports such packages. An import is no code that a run's result depends on.
@@ -12,6 +13,8 @@ NEEDED = {
     "train": ("pydantic", "scipy", "torchdiffeq", "pandas", "tqdm", "platformdirs", "filelock"),
     "digits": ("torchvision", "sklearn"),
     "cluster": ("distributed",),
+    "figures": ("matplotlib",),
+    "formulas": ("sympy",),
 }
 """Extra -> the modules that it installs."""
 

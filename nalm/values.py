@@ -8,13 +8,24 @@ What is wrong with bad input is said in one sentence.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
+from pydantic_core import CoreSchema, core_schema
 
+from nalm.own import find, name_of
 from nalm.units.checks import nearest
 
-__all__ = ["Value"]
+__all__ = ["Value", "kind_of", "OrOwn"]
 
 
 class _OneSentence(type(BaseModel)):  # type: ignore[misc]
@@ -60,8 +71,8 @@ class Value(BaseModel, metaclass=_OneSentence):
     @model_serializer(mode="wrap")
     def _keep_kind(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """``kind`` is what a value is recognised by, so it is written even though it is a default."""
-        kind = getattr(self, "kind", None)
-        return serialise(self) if kind is None else {"kind": kind} | serialise(self)
+        kind = kind_of(self)
+        return serialise(self) if kind is None else serialise(self) | {"kind": kind}
 
     @classmethod
     def from_json(cls, text: str) -> Any:
@@ -72,11 +83,51 @@ class Value(BaseModel, metaclass=_OneSentence):
             raise ValueError(_sentence(cls, error)) from None
 
 
+def kind_of(value: Value) -> str | None:
+    """What a value is recognised by: its ``kind``, or the importable name of a class of one's own."""
+    return name_of(type(value)) if _is_own(type(value)) else getattr(value, "kind", None)
+
+
+@dataclass(frozen=True)
+class OrOwn:
+    """Annotates a field that also takes values of a reader's own subclass of ``base``.
+    They are written with the importable name of their class as ``kind``.
+    """
+
+    base: type[Value]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        own = core_schema.no_info_plain_validator_function(self._found)
+        return core_schema.tagged_union_schema(
+            {"ours": handler(source), "own": own},
+            self._whose,
+            serialization=core_schema.simple_ser_schema("any"),
+        )
+
+    def _whose(self, value: Any) -> str:
+        kind = value.get("kind") if isinstance(value, Mapping) else None
+        named = isinstance(kind, str) and ":" in kind
+        return "own" if named or (isinstance(value, self.base) and _is_own(type(value))) else "ours"
+
+    def _found(self, value: Any) -> Any:
+        if isinstance(value, self.base):
+            return value
+        if not issubclass(cls := find(value["kind"]), self.base):
+            raise ValueError(f"{value['kind']} is no {self.base.__name__}.")
+        return cls.from_json(json.dumps({name: v for name, v in value.items() if name != "kind"}))
+
+
+def _is_own(cls: type[Value]) -> bool:
+    """Whether it is a subclass, outside of the library, of one of the library's descriptions."""
+    ours = [one for one in cls.__mro__ if one.__module__.startswith("nalm.") and one is not Value]
+    return bool(ours) and cls not in ours
+
+
 def _sentence(cls: type[BaseModel], error: ValidationError) -> str:
     errors = error.errors()
     # A misspelled field is both unknown and missing; the former says more.
     first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
-    where = ".".join(str(part) for part in first["loc"]) or cls.__name__
+    where = ".".join(str(part) for part in first["loc"] if part != "ours") or cls.__name__
     if first["type"] == "missing":
         return f"{cls.__name__} needs the field {where!r}."
     if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:

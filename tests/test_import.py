@@ -48,7 +48,7 @@ def test_importing_nalm_costs_at_most_a_second_beyond_torch():
 BLOCKED = "pydantic", "scipy", "torchdiffeq", "pandas", "tqdm", "platformdirs", "filelock", "matplotlib"
 LIGHT = """
 import torch
-from nalm import NMU, Unit, penalty, project_, sparsity_error
+from nalm import NMU, Unit, penalty, project_, ramp, round_, sparsity_error
 model = torch.nn.Sequential(NMU(2, 1))
 (model(torch.ones(4, 2)).sum() + penalty(model)).backward()
 project_(model)
@@ -62,6 +62,7 @@ CASES = [
     ("from nalm.tasks.digit_images import digit_images as get; get('sklearn')", "sklearn", "digits"),
     ("from nalm.tasks.digit_images import _downloaded as get; get()", "torchvision", "digits"),
     ("from nalm.records import check_scheduler as get; get('tcp://a:1')", "distributed", "cluster"),
+    ("from nalm import NMU, formula; formula(NMU(1, 1), ['x'])", "sympy", "formulas"),
 ]
 """What is asked for, which module is not there, and the extra that installs it."""
 ONE_BY_ONE = f"""
@@ -96,7 +97,7 @@ def test_what_is_missing_is_said_with_the_extra_that_installs_it():
 def test_extras_are_those_of_the_package():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     modules = {"scikit-learn": "sklearn"}
-    assert set(NEEDED) == {"train", "digits", "cluster"}
+    assert set(NEEDED) == {"train", "digits", "cluster", "figures", "formulas"}
     for extra, needed in NEEDED.items():
         names = [re.match(r"[\w-]+", each).group() for each in project["optional-dependencies"][extra]]
         assert [modules.get(name, name) for name in names if name != "nalm"] == list(needed)

@@ -1,6 +1,7 @@
 """Make the documentation of the library say what its source says."""
 
 import inspect
+import re
 
 from docutils.nodes import Element
 from pydantic import BaseModel
@@ -33,7 +34,7 @@ def fields(model: type[BaseModel]) -> str:
         )
         if kind.startswith("Literal[") and "," not in kind:
             continue  # tells descriptions apart in JSON; nobody passes it
-        kind = kind.removeprefix("Annotated[").partition(", Field(")[0]
+        kind = re.split(r", (?:Field|BeforeValidator)\(", kind.removeprefix("Annotated["))[0]
         arguments.append(
             f"{name}: {kind}"
             if field.is_required()

@@ -20,10 +20,11 @@ from pydantic import Field
 from companion import parameters
 from companion.errata import Erratum
 from companion.recorded import read
+from companion.replay import in_place
 from companion.rows import Rows
-from companion.statements import Item, Statements, Which, every
+from companion.statements import Item, Judgement, Read, Statements, Which, every
 
-__all__ = ["Arm", "Experiment", "runs_of"]
+__all__ = ["Arm", "Experiment", "judged", "runs_of"]
 
 
 class Arm(Value):
@@ -151,7 +152,7 @@ class Experiment:
         """
         items = [self.item(name) for name in names] or self.items
         frame = None if rows is None else rows.frame
-        return Statements([item.judge(frame, read) for item in items])
+        return Statements([judged(item, frame, read) for item in items])
 
     def so_far(self, rows: Rows, name: str, part: Which = every, shown: Which = every) -> Statements:
         """As :meth:`statements` of one item; while it is not run in full, what can be compared already.
@@ -163,3 +164,18 @@ class Experiment:
             shown: which of these are shown; all are counted.
         """
         return Statements([self.item(name).judge_so_far(rows.frame, part, read)], shown)
+
+
+def judged(item: Item, rows: pd.DataFrame | None, read: Read) -> Judgement:
+    """What an item states beside the rows, and beside their replays where all of them are recorded.
+
+    Args:
+        item: a figure or table.
+        rows: of its experiments; not needed where nothing is trained.
+        read: recorded rows by experiment.
+    """
+    found = item.judge(rows, read)
+    if rows is None or not found.statements:
+        return found
+    again = in_place(item.select(rows), read)
+    return found if again.empty else replace(found, replay=item.judge(again, read))

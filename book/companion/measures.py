@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from nalm.interval import wilson
 from nalm.units.checks import nearest
 
 if TYPE_CHECKING:
@@ -122,19 +123,6 @@ def independent_runs(success: Sequence[bool], seeds: Sequence[int]) -> float:
     if not variance:
         return float(groups if rate in (0.0, 1.0) else outcomes.size)
     return float(np.clip(rate * (1 - rate) / variance, groups, outcomes.size))
-
-
-def wilson(rate: float, runs: float, confidence: float = 0.95) -> tuple[float, float]:
-    """The ends of the score interval of a rate of any number of runs, whole or not.
-
-    >>> wilson(0.64, 25)
-    (0.4451..., 0.7975...)
-    """
-    from scipy.stats import norm
-
-    z = norm.ppf((1 + confidence) / 2)
-    centre, half = rate + z**2 / (2 * runs), z * np.sqrt(rate * (1 - rate) / runs + z**2 / (4 * runs**2))
-    return float((centre - half) / (1 + z**2 / runs)), float((centre + half) / (1 + z**2 / runs))
 
 
 def mean(values: Sequence[float], confidence: float = 0.95) -> Interval:

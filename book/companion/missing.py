@@ -2,8 +2,9 @@
 
 A **job** is one or several lines of a figure or table. Rows go to a store of their own, from which
 ``make take-rows`` takes them up. Interrupted at any moment, the same command goes on: what is trained is
-recorded after each ensemble, and a long training goes on from its last checkpoint. All of it is the arm
-*replay*, which starts from the authors' second draw of the initial weights.
+recorded after each ensemble, and a long training goes on from its last checkpoint. Sequences of digits are
+trained for 110 of their 1,001 epochs first; the longer runs go on from there. All else is the arm *replay*,
+which starts from the authors' second draw of the initial weights.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +24,10 @@ from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
 from nalm.training import Run
 
-from companion.nau_nmu import hidden_sizes, settings, subset_shapes
+from companion.nau_nmu import digit_runs, hidden_sizes, settings, subset_shapes
 from companion.replay import replayed, replays
 
-__all__ = ["QUEUE", "Job", "left", "table", "train"]
+__all__ = ["QUEUE", "Job", "left", "listed", "table", "train"]
 
 
 @dataclass(frozen=True)
@@ -37,20 +38,54 @@ class Job:
         what: the lines, as the paper names them.
         results: the results file of their rows.
         runs: makes them.
+        like: the results file whose rows say how long an update takes, while none of these is recorded; their
+            own file if not given.
     """
 
     what: str
     results: str
     runs: Callable[[], list[Run]]
+    like: str = ""
 
 
 def _division(name: str) -> Job:
     return Job(f"division/{name}, replayed", "division/replay", lambda: replays(f"division/{name}", "numpy"))
 
 
-def _sums_and_products(what: str, runs: Callable[[], Sequence[Run]]) -> Job:
+def _sums_and_products(what: str, runs: Callable[[], Sequence[Run]], like: str = "nau-nmu/arithmetic") -> Job:
     """On a common stream: NumPy draws a batch of 100 inputs in more time than an update takes."""
-    return Job(f"nau-nmu {what}", "nau-nmu/replay", lambda: [replayed(run, "common") for run in runs()])
+    return Job(f"nau-nmu {what}", "nau-nmu/replay", lambda: _replayed(runs()), like)
+
+
+def _replayed(runs: Sequence[Run]) -> list[Run]:
+    """As :func:`companion.replay.replayed`, which is asked once for all seeds of an arm."""
+    arms: dict[tuple, Run] = {}
+    found = []
+    for run in runs:
+        arm = (run.task, id(run.model), id(run.recipe))
+        if arm not in arms:
+            arms[arm] = replayed(run, "common")
+        again = arms[arm]
+        found.append(run.but(task=again.task, model=again.model, recipe=again.recipe))
+    return found
+
+
+def _digits(figures: str, operation: str, seeds: int, epochs: int) -> Job:
+    """By seed, so that what is there of all models can be compared early."""
+
+    def runs() -> list[Run]:
+        asked = digit_runs.digit_runs(operation, digit_runs.MODELS[operation], seeds, epochs)
+        return sorted(asked, key=lambda run: run.seed)
+
+    results = "nau-nmu/sequential-mnist" if operation == "product" else "nau-nmu/sequential-sums"
+    return Job(f"nau-nmu {figures}, {epochs:,} epochs, {seeds} seeds", results, runs)
+
+
+def _digit_jobs(seeds: int, epochs: int) -> list[Job]:
+    return [
+        _digits("Figures 4 and 15", "product", seeds, epochs),
+        _digits("Figures 13 and 14", "sum", seeds, epochs),
+    ]
 
 
 def _figure_8(seeds: int) -> list[Run]:
@@ -60,15 +95,21 @@ def _figure_8(seeds: int) -> list[Run]:
 SIZES = [size for size in hidden_sizes.HIDDEN if size > 2]
 """Two is the default, which other lines have."""
 
+RANGES, HIDDEN = "nau-nmu/ranges", "nau-nmu/hidden"
+"""Results files of likewise runs."""
+
 QUEUE: tuple[Job, ...] = (
     *map(_division, ("mixed-signs", "distributions", "inside-the-nmru")),
+    *_digit_jobs(5, digit_runs.HORIZON),
     _sums_and_products(
-        "Figure 3, NMU, ranges", lambda: settings.range_runs(["NMU"], list(settings.RANGES), 50)
+        "Figure 3, NMU, ranges", lambda: settings.range_runs(["NMU"], list(settings.RANGES), 50), RANGES
     ),
     _sums_and_products("Table 2, NMU", lambda: settings.subset_runs(["NMU"], ["mul"], 100)),
     _sums_and_products("Table 2, NAU", lambda: settings.subset_runs(["NAU"], ["add", "sub"], 100)),
     _sums_and_products("Table 2, NAC+", lambda: settings.subset_runs(["NAC+"], ["add", "sub"], 100)),
-    _sums_and_products("Figure 12", lambda: settings.penalty_runs(["mul"], settings.PENALTY_FACTORS, 50)),
+    _sums_and_products(
+        "Figure 12", lambda: settings.penalty_runs(["mul"], settings.PENALTY_FACTORS, 50), "nau-nmu/penalty"
+    ),
     *(
         _sums_and_products(f"{what}, {seeds} seeds", lambda make=make, seeds=seeds: make(seeds))
         for seeds in (10, 100)
@@ -83,24 +124,34 @@ QUEUE: tuple[Job, ...] = (
         }.items()
     ),
     *(
-        _sums_and_products(f"{what}, {seeds} seeds", lambda make=make, seeds=seeds: make(seeds))
+        _sums_and_products(f"{what}, {seeds} seeds", lambda make=make, seeds=seeds: make(seeds), like)
         for seeds in (10, 50)
-        for what, make in {
-            "Figure 7": lambda seeds: hidden_sizes.hidden_runs(list(hidden_sizes.ABLATED), SIZES, seeds),
-            "Figure 3, ranges": lambda seeds: settings.range_runs(
-                list(settings.MULTIPLIERS), list(settings.RANGES), seeds
+        for what, like, make in (
+            (
+                "Figure 7",
+                HIDDEN,
+                lambda seeds: hidden_sizes.hidden_runs(list(hidden_sizes.ABLATED), SIZES, seeds),
             ),
-            "Figure 3, hidden sizes": lambda seeds: hidden_sizes.hidden_runs(
-                list(settings.MULTIPLIERS), SIZES, seeds
+            (
+                "Figure 3, ranges",
+                RANGES,
+                lambda seeds: settings.range_runs(list(settings.MULTIPLIERS), list(settings.RANGES), seeds),
             ),
-        }.items()
+            (
+                "Figure 3, hidden sizes",
+                HIDDEN,
+                lambda seeds: hidden_sizes.hidden_runs(list(settings.MULTIPLIERS), SIZES, seeds),
+            ),
+        )
     ),
     *(
         _sums_and_products(f"Figure 8, {seeds} seeds", lambda seeds=seeds: _figure_8(seeds))
         for seeds in (10, 50)
     ),
+    *_digit_jobs(10, digit_runs.HORIZON),
+    *(job for seeds in (5, 10) for job in _digit_jobs(seeds, digit_runs.EPOCHS)),
 )
-"""The first is trained first. Digit sequences are not in it yet."""
+"""The first is trained first."""
 
 
 def left(job: Job, results: Path, published: Path = PUBLISHED) -> tuple[list[Run], list[Run]]:
@@ -110,21 +161,76 @@ def left(job: Job, results: Path, published: Path = PUBLISHED) -> tuple[list[Run
     return runs, [run for run in runs if run.key not in known]
 
 
-def table(results: Path, queue: Sequence[Job] = QUEUE) -> pd.DataFrame:
-    """A line per job: its runs, those that are recorded, and the updates that are left."""
+def table(
+    results: Path = PUBLISHED, queue: Sequence[Job] = QUEUE, published: Path = PUBLISHED
+) -> pd.DataFrame:
+    """A line per job: its runs, those that are recorded, what is left, and the hours that it takes.
+
+    A run of several jobs is left in the first of them only. Hours are those of one core, at the seconds per
+    update that recorded runs took; NaN where there are none. A run that goes on from a shorter one, of an
+    earlier job, is counted from where that ends.
+
+    Args:
+        results: a folder of results whose rows count beside the published ones.
+        queue: the jobs.
+        published: the book's results.
+    """
+    seen: set[str] = set()
+    reached: dict[str, int] = {}
     lines = []
     for job in queue:
-        runs, missing = left(job, results)
-        updates = sum(run.recipe.iterations for run in missing)
+        runs, missing = left(job, results, published)
+        new = [run for run in missing if run.key not in seen]
+        updates = sum(run.recipe.iterations - reached.get(_of_any_length(run), 0) for run in new)
         lines.append(
             {
                 "job": job.what,
                 "runs": len(runs),
                 "recorded": len(runs) - len(missing),
+                "left": len(new),
                 "updates left": updates,
+                "hours": updates * _pace(job, runs, {results, published}) / 3600 if new else 0.0,
             }
         )
+        seen |= {run.key for run in new}
+        reached |= {_of_any_length(run): run.recipe.iterations for run in runs if run.model.one_by_one}
     return pd.DataFrame(lines)
+
+
+def _of_any_length(run: Run) -> str:
+    """What is the same for a run and those that go on from it."""
+    return run.but(recipe=run.recipe.but(iterations=1)).key if run.model.one_by_one else ""
+
+
+def _pace(job: Job, runs: Sequence[Run], folders: Iterable[Path]) -> float:
+    """Seconds of a core per update of a run: of the job's own runs, as far as they are recorded, else of all
+    in the file of likewise ones.
+    """
+    own, alike = (
+        pd.concat([Store(folder, name).read() for folder in folders])
+        for name in (job.results, job.like or job.results)
+    )
+    own = own[own["key"].isin({run.key for run in runs})]
+    rows = alike if own.empty else own
+    return float(rows["seconds"].sum() / rows["iterations"].sum()) if len(rows) else float("nan")
+
+
+def listed(lines: pd.DataFrame) -> str:
+    """The table as text, with a line for all jobs."""
+    total = lines[["left", "updates left", "hours"]].sum()
+    every = pd.concat([lines, pd.DataFrame([{"job": "all, hours of one core"} | total.to_dict()])])
+    return every.to_string(
+        index=False,
+        na_rep="",
+        formatters={
+            "hours": "{:,.1f}".format,
+            **dict.fromkeys(["runs", "recorded", "left", "updates left"], _whole),
+        },
+    )
+
+
+def _whole(number: float) -> str:
+    return "" if pd.isna(number) else f"{number:,.0f}"
 
 
 def train(results: Path, queue: Sequence[Job] = QUEUE) -> Iterator[str]:
@@ -136,7 +242,7 @@ def train(results: Path, queue: Sequence[Job] = QUEUE) -> Iterator[str]:
         runs, missing = left(job, results)
         start = time.monotonic()
         if missing:  # all of them are asked for, so that an interrupted training finds its ensembles again
-            run_all(runs, job.results, str(results))
+            run_all(runs, job.results, str(results), keep_states=True)
         hours = (time.monotonic() - start) / 3600
         yield f"{job.what}: {len(missing)} runs trained in {hours:.2f} hours, all {len(runs)} are recorded"
 
@@ -157,7 +263,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.list:
-            print(table(options.results).to_string(index=False))
+            print(listed(table(options.results)))
             return 0
         yield_to_others()
         for said in train(options.results):

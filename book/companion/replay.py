@@ -14,16 +14,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Literal, get_args
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal, get_args
 
+import pandas as pd
 from nalm.models import Layer, Stack
-from nalm.records import experiments, recorded_runs, run_all
+from nalm.records import PUBLISHED, Store, experiments, recorded_runs, run_all
+from nalm.records.verification import rebuilt
 from nalm.tasks import UniformUnion
 from nalm.tasks.arithmetic import OperandTask
 from nalm.training import Run
 from nalm.units.checks import choose
 
-__all__ = ["Stream", "replayed", "replays"]
+__all__ = ["Stream", "in_place", "replayed", "replays"]
 
 Stream = Literal["numpy", "common"]
 
@@ -104,6 +108,54 @@ def replays(
             # arms that differ by what a replay changes have one
             found.setdefault((again := replayed(run, stream)).key, again.but(labels=labels))
     return list(found.values())
+
+
+LABELS = ("key", "experiment", "paper", "model", "task", "range", "operation", "seed", "of", "replays")
+"""Columns that say which run it is; what else a replay has takes the place of what its run has."""
+
+
+def in_place(rows: pd.DataFrame, read: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
+    """The rows, each with the outcome of its replay; none unless all of them are replayed.
+
+    Args:
+        rows: of recorded runs of one paper.
+        read: recorded rows by experiment.
+
+    >>> from companion.recorded import read
+    >>> own = read("division/redundancy").query("model == 'NMRU'")
+    >>> int(own["success"].sum()), int(in_place(own, read)["success"].sum())
+    (198, 206)
+    """
+    if rows.empty or "experiment" not in rows:
+        return rows.iloc[:0]
+    again = read(f"{rows['experiment'].iloc[0].partition('/')[0]}/replay")
+    if again.empty:
+        return rows.iloc[:0]
+    again = again.set_index("key")
+    direct = again["replays"].dropna() if "replays" in again else pd.Series(dtype=object)
+    of = rows["key"].map(dict(zip(direct, direct.index, strict=True)))
+    for place, run in rows.loc[of.isna(), ["experiment", "key"]].iterrows():
+        found = [key for key in _keys(run["experiment"], run["key"]) if key in again.index]
+        if not found:
+            return rows.iloc[:0]
+        of[place] = found[0]
+    outcome = again.drop(columns=[name for name in LABELS if name in again]).loc[of]
+    return rows.assign(**{name: outcome[name].to_numpy() for name in outcome})
+
+
+@cache
+def _keys(experiment: str, key: str) -> tuple[str, ...]:
+    """The keys of a recorded run's replays, on either stream; none if it cannot be replayed."""
+    try:
+        run = rebuilt({"key": key}, _sidecar(experiment))
+        return tuple(replayed(run, stream).key for stream in get_args(Stream))
+    except ValueError:
+        return ()
+
+
+@cache
+def _sidecar(experiment: str) -> dict[str, Any]:
+    return Store(PUBLISHED, experiment).sidecar()
 
 
 def main(arguments: list[str] | None = None) -> int:

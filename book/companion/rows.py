@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from nalm.records import cost
 
-from companion import measures
-from companion.tables import Table, text
+from companion import figures, measures
+from companion.tables import NOT_RUN, Table, text
 
-__all__ = ["NOT_RUN", "Rows", "say"]
-
-NOT_RUN = "not run"
+__all__ = ["NOT_RUN", "Rows", "counted", "say", "with_numbers"]
 
 
 class Rows:
@@ -98,11 +96,45 @@ class Rows:
         self, index: Iterable[str], columns: Iterable[str], caption: str = "Solved runs", by: str = "range"
     ) -> Table:
         """Solved runs of each model in each range, or another column."""
+        return self._each(Rows.count, index, columns, caption, by)
+
+    def rates(
+        self,
+        index: Iterable[str],
+        columns: Iterable[str],
+        caption: str = "Share of solved runs, with 95 % intervals",
+        by: str = "range",
+    ) -> Table:
+        """As :meth:`counts`, but success rates."""
+        return self._each(Rows.rate, index, columns, caption, by)
+
+    def _each(
+        self, what: Callable[..., str], index: Iterable[str], columns: Iterable[str], caption: str, by: str
+    ) -> Table:
+        columns = list(columns)
         lines = [
-            {by: place} | {model: self.count(**{by: place, "model": model}) for model in columns}
+            {by: place} | {model: what(self, **{by: place, "model": model}) for model in columns}
             for place in index
         ]
-        return Table(pd.DataFrame(lines), caption=caption)
+        return Table(lines, caption)
+
+    def by_range(
+        self,
+        models: Iterable[str] = (),
+        xlabel: str | None = None,
+        x: str = "range",
+        panels: Sequence[str] = ("success", "solved_at", "sparsity_error"),
+        published: pd.DataFrame | None = None,
+    ) -> figures.Figure | str:
+        """The papers' figure of some models, :func:`companion.figures.by_range`; of all that ran, where none
+        of these did.
+        """
+        part = self.of(model=list(models))
+        part = part if len(part) else self
+        if not len(part):
+            return NOT_RUN
+        summary = measures.summarise(part.frame, [x, "model"])
+        return figures.by_range(summary, x=x, panels=panels, published=published, xlabel=xlabel)
 
     @property
     def cost(self) -> str:
@@ -110,9 +142,20 @@ class Rows:
         return str(cost(self.frame, self.results)) if len(self) else NOT_RUN
 
 
-def say(numbers: Mapping[str, object]) -> None:
-    """Numbers for the text of a page, by the name that ``{glue:text}`` calls."""
+def say(numbers: Mapping[str, object] | None = None, /, **more: object) -> None:
+    """Numbers for the text of a page, by the name that ``{glue:text}`` calls: as those of ``dict``."""
     from myst_nb import glue
 
-    for name, number in numbers.items():
+    for name, number in dict(numbers or {}, **more).items():
         glue(name, number if isinstance(number, str) else text(number), display=False)
+
+
+def counted(name: str, judged: Any) -> Any:
+    """Statements to be shown, after the number of those that agree is said, see :func:`say`."""
+    return with_numbers(judged, {name: judged.count})
+
+
+def with_numbers(shown: Any, numbers: Mapping[str, object]) -> Any:
+    """What is to be shown, after its numbers are said, see :func:`say`."""
+    say(numbers)
+    return shown

@@ -6,32 +6,41 @@ why what differs does. A **statement** is a number (:class:`Comparison`) or a se
 the paper. The rules, the same for all items:
 
 * A number agrees if it is not significantly apart from ours: :attr:`Comparison.apart`, its distance in
-  standard errors, stays below a limit that 95 of 100 true replications of an item pass with all their numbers
+  standard errors, stays below a limit that 99 of 100 true replications of an item pass with all their numbers
   (:data:`FALSE_ALARM`, divided among them as Bonferroni does). A published number without an interval counts
   as uncertain as ours, which is of as many runs. :func:`smallest_seen` says which difference of two rates
   this sees. Runs that share a seed, as those on several ranges do, share their initial weights: a rate that
-  pools them has the interval of :func:`companion.measures.independent_runs`.
-* A sentence agrees if it holds in the rows.
-* A verdict is computed, never entered: see :meth:`Item.judge`.
+  pools them has the interval of :func:`companion.measures.independent_runs`. Counts of ranges and ranks of
+  errors, which have no standard error, come with the probability of a test.
+* A sentence agrees if it holds in the rows. If it does not, it is *undecided* as long as some of
+  :data:`SAMPLES` samples of seeds, drawn again from ours, show it: other seeds could. Else it differs.
+* Where single runs are published, an item is *replayed* if besides every line of it is, seed by seed.
+* A verdict is computed, never entered: see :meth:`Item.judge`. Where all rows of an item are replayed
+  (:mod:`companion.replay`), it is that of the replays, which is what the authors trained; the rows from the
+  first draw of the weights are shown beside it, whichever of the two agrees more.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal, get_args
+from itertools import islice
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 import pandas as pd
 
 from companion import measures
 from companion.measures import Interval
+from companion.resampling import drawn_again
 from companion.tables import Table, text
 
 __all__ = [
     "FALSE_ALARM",
+    "SAMPLES",
     "VERDICTS",
     "Claim",
     "Comparison",
@@ -39,7 +48,9 @@ __all__ = [
     "Item",
     "Judgement",
     "Statements",
+    "above",
     "exactly",
+    "printed",
     "rate",
     "rounded",
     "smallest_seen",
@@ -59,19 +70,27 @@ Verdict = Literal[
     "not comparable",
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""*replayed*: published outcomes seed by seed. *reproduced*: every statement agrees, at the paper's
-protocol. *reproduced so far*: so far as seeds and iterations go that are trained. *differs, explained*:
-an experiment or the authors' code shows why for everything that does not agree. *differs*. *open*: not
-trained yet. *documented*: schematics and settings, of which nothing is trained. *not comparable*: seconds
-on another machine, for example."""
+"""*replayed*: published outcomes seed by seed. *reproduced*: no statement differs and most agree, at the
+paper's protocol. *reproduced so far*: so far as seeds and iterations go that are trained. *differs,
+explained*: an experiment or the authors' code shows why for everything that differs. *differs*. *open*: not
+trained yet, or most statements are undecided. *documented*: schematics and settings, of which nothing is
+trained. *not comparable*: seconds on another machine, for example."""
 
 Read = Callable[[str], pd.DataFrame]
 """The recorded rows of an experiment by its name."""
 
 
-FALSE_ALARM = 0.05
-"""The share of true replications of an item some number of which would differ by chance: of 44 experiments
-about two.
+FALSE_ALARM = 0.01
+"""The share of true replications of an item some number of which differs all the same.
+
+Rows that are drawn again vary half as much again. With this share nine of ten of them keep the verdict; with
+0.05 it would be eight.
+"""
+
+SAMPLES = 100
+"""How many samples of seeds are asked for a sentence that does not hold.
+
+One that is true, though by no margin, is found to differ in one of a hundred experiments.
 """
 
 
@@ -84,8 +103,10 @@ class Comparison:
         what: what is measured.
         ours, published: the two numbers.
         factor: numbers that are apart by no more than this factor agree as well.
+        resolution: numbers that are both below it are rounding, and agree.
         id: of the statement, where an explanation names it.
-        predicted: our interval is that of another experiment of this kind, not of the truth behind ours.
+        probability: with which, by a test, the two would be as far apart if they were of one kind; it decides
+            in place of the intervals where it is given.
         family: how many numbers the item compares; :meth:`Item.compared_with` says it.
     """
 
@@ -93,8 +114,9 @@ class Comparison:
     ours: Interval
     published: Interval
     factor: float = 1.0
+    resolution: float = 0.0
     id: str = ""
-    predicted: bool = False
+    probability: float | None = None
     family: int = 1
 
     @property
@@ -113,17 +135,23 @@ class Comparison:
             sides = sides[::-1]
         away, facing = sides
         theirs = published.estimate - published.low if distance > 0 else published.high - published.estimate
-        if self.predicted:
-            theirs = 0.5  # counts are whole
-        elif published.n == 0:
+        if published.n == 0:
             theirs += away
         width = math.hypot(facing, theirs)
         return abs(distance) / width * _Z_95 if width else 0.0 if distance == 0 else math.inf
 
     @property
+    def undecided(self) -> bool:
+        """Whether one of the numbers is of too few runs to have an interval."""
+        known = not math.isnan(self.ours.estimate - self.published.estimate)
+        return self.probability is None and known and math.isnan(self.apart) and not self.agrees
+
+    @property
     def agrees(self) -> bool:
+        if self.probability is not None:
+            return self.probability >= FALSE_ALARM / self.family
         ours, published = self.ours.estimate, self.published.estimate
-        near = self.apart <= _standard_errors(self.family)
+        near = self.apart <= _standard_errors(self.family) or max(ours, published) < self.resolution
         return near or published / self.factor < ours < published * self.factor
 
     def __str__(self) -> str:
@@ -143,12 +171,21 @@ def _standard_errors(family: int) -> float:
 
 @dataclass(frozen=True)
 class Claim:
-    """A comparison between models that the paper's text makes, with the number to show for it."""
+    """A comparison between models that the paper's text makes, with the number to show for it.
+
+    Args:
+        what: what is said.
+        agrees: whether it holds in the rows.
+        shown: the number.
+        id: as of :class:`Comparison`.
+        undecided: it does not hold, but other seeds could show it; :meth:`Item.decided` says it.
+    """
 
     what: str
     agrees: bool
     shown: str = ""
     id: str = ""
+    undecided: bool = False
 
     def __str__(self) -> str:
         return self.shown
@@ -170,13 +207,44 @@ class Explanation:
         of: the statements, by ``id``, or by ``what`` where they have none.
         text: one or two sentences; every number of ours in it is computed, so it is a function of the
             recorded rows where it has any.
+        size: statement -> by how much the cause moves our number away from the published one, in the
+            experiment that shows it, with an interval. A number without a size is not explained.
     """
 
     of: tuple[str, ...]
     text: str | Callable[[Read], str]
+    size: Callable[[Read], Mapping[str, Interval]] | None = None
 
     def said(self, read: Read) -> str:
         return self.text if isinstance(self.text, str) else self.text(read)
+
+    def covers(self, one: Statement, read: Read | None) -> bool:
+        """Whether it explains a statement: a sentence, or a number that agrees once it is moved by the size.
+
+        A larger difference is left unexplained, and so is one in the other direction.
+        """
+        name = one.id or one.what
+        if name not in self.of or isinstance(one, Claim):
+            return name in self.of
+        if self.size is None or read is None:
+            return False
+        return replace(one, published=_moved(one.published, self.size(read)[name])).agrees
+
+
+def _moved(number: Interval, by: Interval) -> Interval:
+    """The number and a size together, with the interval of their sum."""
+    estimate = number.estimate + by.estimate
+    below = math.hypot(number.estimate - number.low, by.estimate - by.low)
+    above = math.hypot(number.high - number.estimate, by.high - by.estimate)
+    return Interval(estimate, estimate - below, estimate + above, number.n)
+
+
+class Line(Protocol):
+    """A line of an item, its replays beside the authors' single runs."""
+
+    @property
+    def verdict(self) -> str:
+        """``"replayed"``, ``"not replayed"`` or ``"not run"``."""
 
 
 @dataclass(frozen=True)
@@ -192,10 +260,16 @@ class Item:
             the other kinds.
         headline: what the first statement measures, and ``published``, its published value as text.
         seeds, iterations, runs: the paper's protocol.
+        epochs: passes over the data that the iterations are, where the paper's data are finite.
+        from_iterations, from_seeds: the least that it is judged by, if that is less than the paper's: then
+            for the length that was trained, and *reproduced so far* at best.
         experiment: the experiments whose rows it is judged by.
         rows: which of these rows belong to it.
         by: the columns that make a configuration, each of which needs the paper's seeds.
+        shared: the columns that runs which are not independent have in common.
         explanations: why what differs does.
+        lines: its lines beside published single runs, see :mod:`companion.nau_nmu.seed_by_seed`; their
+            verdicts.
         comparable: whether the numbers can be compared at all.
         compared: which part of the item is compared, where that is not all of it, for example "9 of 14
             values".
@@ -212,16 +286,23 @@ class Item:
     seeds: int = 0
     iterations: int = 0
     runs: int = 0
+    epochs: int = 0
+    from_iterations: int = 0
+    from_seeds: int = 0
     experiment: tuple[str, ...] = ()
     rows: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows
     by: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ("seed",)
     explanations: tuple[Explanation, ...] = ()
+    lines: Callable[[Read], Sequence[Line]] | None = None
     comparable: bool = True
     compared: str = ""
     chapter: str = ""
 
     def select(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The rows that it is judged by: of one length if it has one, of one stream."""
+        """The rows that it is judged by, of one stream and, if it has one, of one length: the longest of
+        which all configurations are trained, if there is one with ``from_seeds`` seeds.
+        """
         if rows.empty:
             return rows
         if self.iterations:
@@ -229,7 +310,21 @@ class Item:
         rows = self.rows(rows)
         own = rows[rows["stream"] == "own"]
         rows = rows if own.empty else own
-        return rows[rows["iterations"] == rows["iterations"].max()] if self.iterations else rows
+        if rows.empty or not self.iterations:
+            return rows
+        lengths = {int(length): part for length, part in rows.groupby("iterations")}
+        whole = {length: seeds for length, part in lengths.items() if (seeds := self._seeds(part))}
+        return lengths[max(whole, key=lambda at: (whole[at] >= self.from_seeds, at), default=max(lengths))]
+
+    def _seeds(self, rows: pd.DataFrame) -> int:
+        """How many seeds of each configuration there are in rows of one length; 0 while one is missing, or if
+        they are too short to be judged by.
+        """
+        sizes = (
+            rows.groupby(list(self.by))["seed"].nunique() if self.by else pd.Series([rows["seed"].nunique()])
+        )
+        complete = len(sizes) >= self.runs // self.seeds and int(rows["iterations"].max()) >= self._least
+        return int(sizes.min()) if complete else 0
 
     def compared_with(self, rows: pd.DataFrame | None = None) -> list[Statement]:
         """Its statements, each number knowing how many there are.
@@ -243,12 +338,31 @@ class Item:
         family = max(1, sum(isinstance(one, Comparison) for one in found))
         return [replace(one, family=family) if isinstance(one, Comparison) else one for one in found]
 
+    def decided(self, rows: pd.DataFrame) -> list[Statement]:
+        """As :meth:`compared_with`; a sentence that does not hold is undecided if other seeds show it.
+
+        Args:
+            rows: those that belong to it.
+        """
+        found = self.compared_with(rows)
+        open_ = {one.what for one in found if isinstance(one, Claim) and not one.agrees}
+        undecided: set[str] = set()
+        for sample in islice(drawn_again(rows, self.by, self.shared), SAMPLES):
+            if not open_:
+                break
+            shown = {one.what for one in self.compared_with(sample) if one.agrees} & open_
+            undecided, open_ = undecided | shown, open_ - shown
+        return [
+            replace(one, undecided=True) if isinstance(one, Claim) and one.what in undecided else one
+            for one in found
+        ]
+
     def judge(self, rows: pd.DataFrame | None = None, read: Read | None = None) -> Judgement:
         """What it states beside what the rows say.
 
-        An experiment is *open* until all its configurations are trained at full length. With fewer seeds
-        than the paper's it is *reproduced so far* at best, and stays *open* if a statement does not
-        agree.
+        An experiment is *open* until all its configurations are trained at full length, or for
+        ``from_iterations``. With fewer seeds or iterations than the paper's it is *reproduced so far* at
+        best, and stays *open* if a statement does not agree and it has no ``from_seeds`` seeds.
 
         Args:
             rows: of its experiments; not needed where nothing is trained.
@@ -259,12 +373,13 @@ class Item:
         rows = self.select(rows if rows is not None else pd.DataFrame())
         if rows.empty or self.statements is None:
             return Judgement(self, (), "open", "", 0)
-        sizes = (
-            rows.groupby(list(self.by))["seed"].nunique() if self.by else pd.Series([rows["seed"].nunique()])
-        )
-        complete = len(sizes) >= self.runs // self.seeds and int(rows["iterations"].max()) >= self.iterations
-        compared = self.compared_with(rows) if complete else []
-        return self._judged(compared, read, int(sizes.min()) if complete else 0)
+        seeds = self._seeds(rows)
+        compared = self.decided(rows) if seeds else []
+        return self._judged(compared, read, seeds, int(rows["iterations"].max()))
+
+    @property
+    def _least(self) -> int:
+        return self.from_iterations or self.iterations
 
     def judge_so_far(self, rows: pd.DataFrame, part: Which = every, read: Read | None = None) -> Judgement:
         """As :meth:`judge`; while it is open, what its runs of full length can be compared in already.
@@ -275,41 +390,72 @@ class Item:
         if whole.statements or self.statements is None:
             return whole
         found = self.select(rows)
-        full = found if found.empty else found[found["iterations"] >= self.iterations]
-        return (
-            whole if full.empty else replace(whole, statements=tuple(filter(part, self.compared_with(full))))
-        )
+        full = found if found.empty else found[found["iterations"] >= self._least]
+        return whole if full.empty else replace(whole, statements=tuple(filter(part, self.decided(full))))
 
-    def _judged(self, compared: list[Statement], read: Read | None, seeds: int) -> Judgement:
-        differing = {one.id or one.what for one in compared if not one.agrees}
-        reasons = [one for one in self.explanations if set(one.of) & differing]
-        explained = differing <= {name for one in self.explanations for name in one.of}
+    def _judged(
+        self, compared: list[Statement], read: Read | None, seeds: int, iterations: int = 0
+    ) -> Judgement:
+        differing = [one for one in compared if not one.agrees and not one.undecided]
+        explained = all(any(reason.covers(one, read) for reason in self.explanations) for one in differing)
+        not_shown = {one.id or one.what for one in compared if not one.agrees}
         said = " ".join(
-            one.said(read) if read or isinstance(one.text, str) else "" for one in reasons
+            one.said(read) if read or isinstance(one.text, str) else ""
+            for one in self.explanations
+            if set(one.of) & not_shown
         ).strip()
+        partly = self.kind == "experiment" and (seeds < self.seeds or iterations < self.iterations)
+        enough = 0 < self.from_seeds <= seeds
         verdict: Verdict
         if not self.comparable:
             verdict = "not comparable"
         elif self.kind == "experiment" and not compared:
             verdict = "open"
-        elif self.kind == "experiment" and seeds < self.seeds:
+        elif partly and not (differing and enough):
             verdict = "open" if differing else "reproduced so far"
         elif differing:
             verdict = "differs, explained" if explained else "differs"
+        elif 2 * sum(one.agrees for one in compared) <= len(compared):
+            verdict = "open"
         else:
             verdict = "reproduced" if self.kind in ("experiment", "analytic") else "documented"
-        return Judgement(self, tuple(compared), verdict, said, seeds)
+        lines = self.lines(read) if self.lines and read else ()
+        if verdict == "reproduced" and lines and {one.verdict for one in lines} == {"replayed"}:
+            verdict = "replayed"
+        return Judgement(self, tuple(compared), verdict, said, seeds, iterations, tuple(lines))
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """An item judged: its statements, the verdict, and how much was covered."""
+    """An item judged: its statements, the verdict, and how much was covered: seeds of each configuration,
+    iterations of each run.
+    """
 
     item: Item
     statements: tuple[Statement, ...]
     verdict: Verdict
     explanation: str
     seeds: int
+    iterations: int = 0
+
+    lines: tuple[Line, ...] = ()
+    replay: Judgement | None = None
+    """Of the replays of its rows, where all are recorded."""
+
+    @property
+    def seed_by_seed(self) -> str:
+        """``"2 of 11 lines replayed, 1 not, 8 not run"``; nothing where no single runs are published."""
+        if not self.lines:
+            return ""
+        count = Counter(one.verdict for one in self.lines)
+        said = f"{count['replayed']} of {len(self.lines)} lines replayed"
+        said += f", {count['not replayed']} not" if count["not replayed"] else ""
+        return said + (f", {count['not run']} not run" if count["not run"] else "")
+
+    @property
+    def decides(self) -> Judgement:
+        """The replays' where there are any."""
+        return self.replay or self
 
     @property
     def agreeing(self) -> int:
@@ -317,11 +463,27 @@ class Judgement:
 
     @property
     def said(self) -> str:
-        """``"Figure 1: 8 of 9 statements agree"``."""
+        """``"Figure 1: 8 of 9 statements agree"``; ``", at 110 of 1,001 epochs and 5 of 10 seeds"`` where
+        that is not all.
+        """
         if self.statements and (self.seeds or self.item.kind != "experiment"):
-            return f"{self.item.name}: {self.count} statements agree"
+            covered = self.seeds and self.coverage
+            at = f", at {covered}" if covered else ""
+            again = f", replayed {self.replay.count}" if self.replay else ""
+            return f"{self.item.name}: {self.count} statements agree{at}{again}"
         so_far = f"; of what can be compared so far, {self.count} agree" if self.statements else ""
         return f"{self.item.name}: not run at full length{so_far}"
+
+    @property
+    def coverage(self) -> str:
+        """``"110 of 1,001 epochs and 5 of 10 seeds"``: what is less than the paper's; empty if nothing is."""
+        item, parts = self.item, []
+        if self.iterations < item.iterations:
+            of, unit = (item.epochs, "epochs") if item.epochs else (item.iterations, "iterations")
+            parts.append(f"{round(self.iterations * of / item.iterations):,} of {of:,} {unit}")
+        if self.seeds < item.seeds:
+            parts.append(f"{self.seeds} of {item.seeds} seeds")
+        return " and ".join(parts)
 
     @property
     def count(self) -> str:
@@ -340,25 +502,22 @@ class Statements(Table):
     def __init__(self, judgements: Sequence[Judgement], shown: Which = every) -> None:
         lines = []
         for judged in judgements:
-            reasons = {name: one for one in judged.item.explanations for name in one.of}
+            again = {one.what: one for one in judged.replay.statements} if judged.replay else {}
             for one in filter(shown, judged.statements):
                 published = text(one.published) if isinstance(one, Comparison) else ""
-                agrees = "yes" if one.agrees else "no, explained" if (one.id or one.what) in reasons else "no"
-                lines.append(
-                    {
-                        "": judged.item.name,
-                        "statement": one.what,
-                        "published": published,
-                        "here": str(one),
-                        "agrees": agrees,
-                    }
-                )
+                line = {"": judged.item.name, "statement": one.what, "published": published}
+                line |= {"here": str(one), "agrees": _agrees(one, judged)}
+                if one.what in again:
+                    line |= {"replay": str(again[one.what])}
+                    line |= {"it agrees": _agrees(again[one.what], judged)}
+                lines.append(line)
             if not judged.statements:
-                lines.append(
-                    {"": judged.item.name, "statement": "not run", "published": "", "here": "", "agrees": ""}
-                )
+                lines.append({"": judged.item.name, "statement": "not run"})
+        frame = pd.DataFrame(lines).fillna("")
+        columns = ["", "statement", "published", "here", "agrees"]
+        frame = frame.reindex(columns=list(dict.fromkeys([*columns, *frame])), fill_value="")
         counts = "; ".join(one.said for one in judgements)
-        super().__init__(pd.DataFrame(lines), caption=counts, wrap=True)
+        super().__init__(frame, caption=counts, wrap=True)
         self.judgements = tuple(judgements)
 
     @property
@@ -373,6 +532,13 @@ class Statements(Table):
         return f"{sum(one.agrees for one in found)} of {len(found)}" if found else "not run"
 
 
+def _agrees(one: Statement, judged: Judgement) -> str:
+    if one.agrees or one.undecided:
+        return "yes" if one.agrees else "undecided"
+    name = one.id or one.what
+    return "no, explained" if any(name in reason.of for reason in judged.item.explanations) else "no"
+
+
 @cache
 def smallest_seen(seeds: int, power: float = 0.8, family: int = 1) -> float:
     """The smallest difference between two success rates, one of them one half, that a comparison of as many
@@ -384,7 +550,7 @@ def smallest_seen(seeds: int, power: float = 0.8, family: int = 1) -> float:
         family: how many numbers the item compares.
 
     >>> round(smallest_seen(25), 2), round(smallest_seen(225), 2)
-    (0.36, 0.14)
+    (0.42, 0.16)
     """
     from scipy.stats import binom
 
@@ -403,6 +569,15 @@ def exactly(number: float) -> Interval:
     return Interval(number, number, number, 0)
 
 
+def above(number: float, other: Interval) -> Interval:
+    """By how much a number is above another one, whose interval counts.
+
+    >>> above(3.0, Interval(1.0, 0.5, 2.5, 10))
+    Interval(estimate=2.0, low=0.5, high=2.5, n=10)
+    """
+    return Interval(number - other.estimate, number - other.high, number - other.low, other.n)
+
+
 def rounded(number: float, digits: int) -> Interval:
     """A published number that was rounded to so many digits.
 
@@ -411,6 +586,16 @@ def rounded(number: float, digits: int) -> Interval:
     """
     half = 10.0 ** (math.floor(math.log10(abs(number))) + 1 - digits) / 2
     return Interval(number, number - half, number + half, 0)
+
+
+def printed(number: float, minus: float, plus: float, runs: int, digits: int = 2) -> Interval:
+    """A published number, rounded to so many digits, with its interval, widened by what rounding hides.
+
+    >>> printed(14_000.0, 210.0, 220.0, runs=100)
+    Interval(estimate=14000.0, low=13290.0, high=14720.0, n=100)
+    """
+    bare = rounded(number, digits)
+    return Interval(number, bare.low - minus, bare.high + plus, runs)
 
 
 def rate(number: float, runs: int, independent: float | None = None) -> Interval:

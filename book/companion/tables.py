@@ -4,18 +4,18 @@ themselves.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from companion.measures import Interval, Spread
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["NOT_RUN", "Table", "text"]
 
-__all__ = ["Table", "text", "values_beside_published"]
+NOT_RUN = "not run"
 
 _STYLE = (
     "<style>.nalm-box{overflow-x:auto;max-width:100%}"
@@ -29,19 +29,36 @@ _WRAP = "<style>.nalm-box table.nalm-wrap td{white-space:normal;min-width:7rem;v
 
 
 class Table:
-    """A data frame that shows itself as an accessible HTML table, or as plain text; index and random ids left
-    out.
+    """Lines that show themselves as an accessible HTML table, or as plain text; no index, no random ids.
 
-    With `wrap` long cells take several lines, for tables of sentences; without it each row is one line.
+    Args:
+        lines: a data frame, its columns, or one mapping or sequence per line; no line at all says "not run".
+        caption: what is shown.
+        columns: their names, where lines are sequences; which of them, where they are mappings.
+        digits: of numbers, see :func:`text`. Cells may also be words, Interval or Spread.
+        wrap: long cells take several lines, for tables of sentences; without it each row is one line.
 
-    >>> import pandas as pd
-    >>> sentences = pd.DataFrame({"claim": ["a long sentence"]})
-    >>> ["nalm-wrap" in Table(sentences, wrap=wrap)._repr_html_() for wrap in (True, False)]
+    >>> Table([{"unit": "NRU", "rate": 0.64}, {"unit": "NMRU", "rate": 1.0}])
+    unit  rate
+    NRU   0.64
+    NMRU  1
+    >>> ["nalm-wrap" in Table([["a long sentence"]], wrap=wrap)._repr_html_() for wrap in (True, False)]
     [True, False]
     """
 
-    def __init__(self, frame: pd.DataFrame, caption: str = "", digits: int = 3, wrap: bool = False):
-        self.frame, self.caption, self.digits, self.wrap = frame, caption, digits, wrap
+    def __init__(
+        self,
+        lines: pd.DataFrame | Mapping[str, Sequence] | Iterable[Mapping | Sequence],
+        caption: str = "",
+        columns: Sequence[str] | None = None,
+        digits: int = 3,
+        wrap: bool = False,
+    ):
+        if not isinstance(lines, (pd.DataFrame, Mapping)):
+            lines = list(lines) or [[NOT_RUN]]
+            columns = columns if lines != [[NOT_RUN]] else [""]
+        self.frame = pd.DataFrame(lines, columns=columns)
+        self.caption, self.digits, self.wrap = caption, digits, wrap
 
     def _cells(self) -> list[list[str]]:
         return [
@@ -78,15 +95,6 @@ class Table:
             f'<table class="dataframe nalm-table{kind}">{caption}<thead><tr>{head}</tr></thead>\n'
             f"<tbody>\n{body}\n</tbody></table></div>"
         )
-
-
-def values_beside_published(frame: pd.DataFrame, caption: str = "", digits: int = 3) -> Table:
-    """Show a comparison; cells may be numbers, words, Interval ("0.64 [0.445, 0.798]") or Spread ("0.080 ±
-    0.021").
-
-    A column of true and false values, such as "agrees", reads yes and no.
-    """
-    return Table(frame, caption, digits)
 
 
 def text(value: object, digits: int = 3) -> str:

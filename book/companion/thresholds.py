@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from nalm.tasks.arithmetic import OperandTask
-from nalm.tasks.operations import OPERATIONS
+from nalm.tasks.operations import operation as operation_of
 
 __all__ = ["FIXED", "nearly_perfect_mse"]
 
@@ -37,7 +37,7 @@ def nearly_perfect_mse(
     generator = np.random.RandomState(seed)
     operands = task.operands(0)
     weights = operands * (1 - eps) + (1 - operands) * eps
-    operation, chunk, total = OPERATIONS[task.operation], 50_000, 0.0
+    operation, chunk, total = operation_of(task.operation), 50_000, 0.0
     for first in range(0, samples, chunk):
         x = task.extrapolation.sample(generator, (min(chunk, samples - first), task.in_features))
         total += float(((operation(*(weights @ x.T)) - operation(*(operands @ x.T))) ** 2).sum())

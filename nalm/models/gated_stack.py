@@ -8,7 +8,7 @@ import torch
 from pydantic import model_validator
 from torch import Tensor
 
-from nalm.models.stack import Stack
+from nalm.models.stack import Stack, unit_class
 from nalm.units import UNITS
 
 __all__ = ["GatedStack"]
@@ -31,7 +31,7 @@ class GatedStack(Stack):
 
     @model_validator(mode="after")
     def _gated(self) -> GatedStack:
-        if not callable(getattr(UNITS[self.layers[-1].unit], "gate", None)):
+        if not callable(getattr(unit_class(self.layers[-1].unit), "gate", None)):
             gated = ", ".join(name for name, unit in UNITS.items() if callable(getattr(unit, "gate", None)))
             raise ValueError(
                 f"The last unit is {self.layers[-1].unit}, which has no gate that depends on the input; "

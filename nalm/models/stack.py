@@ -3,35 +3,62 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
-from pydantic import PositiveInt, model_validator
+from pydantic import BeforeValidator, PositiveInt, model_validator
 from torch import nn
 
-from nalm.units import UNITS, Unit
+from nalm.own import find, name_of
+from nalm.units import UNITS
 from nalm.units.checks import choose, nearest
 from nalm.values import Value
 
 __all__ = ["Layer", "Stack"]
 
 
+def unit_class(name: str) -> type[nn.Module]:
+    """The unit of that name; one of the reader's own has an importable name, ``"square:SquareUnit"``."""
+    try:
+        return UNITS[name]
+    except KeyError:
+        return find(name)
+
+
+def _named(unit: object) -> object:
+    """The name of a unit that was given as a class, or in a file."""
+    if isinstance(unit, str) and ":" in unit:
+        unit = find(unit)
+    if not isinstance(unit, type):
+        return unit
+    return unit.__name__ if unit in UNITS.values() else name_of(unit)
+
+
 class Layer(Value):
     """One unit of a model: its name, its number of outputs and the options of its constructor.
+
+    Args:
+        unit: the name of a unit of the library; of one's own, the class, its importable name
+            ``"square:SquareUnit"``, or its file ``"folder/square.py:SquareUnit"``. It is any module whose
+            constructor takes ``in_features`` and ``out_features``, and keeps its importable name.
+        out_features: number of outputs.
+        options: of the unit's constructor, by name.
 
     >>> Layer(unit="RealNPU", out_features=1, options={"clip": ("weight", "gate")}).build(2)
     RealNPU(in_features=2, out_features=1, clip=('weight', 'gate'))
     """
 
-    unit: str
+    unit: Annotated[str, BeforeValidator(_named)]
     out_features: PositiveInt = 1
     options: dict[str, Any] = {}
 
     @model_validator(mode="after")
     def _known(self) -> Layer:
-        choose("unit", self.unit, UNITS)
-        parameters = inspect.signature(UNITS[self.unit]).parameters.values()
-        allowed = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+        if ":" not in self.unit:
+            choose("unit", self.unit, UNITS)
+        # behind in_features and out_features; an ensemble says where its parameters are
+        options = list(inspect.signature(unit_class(self.unit)).parameters)[2:]
+        allowed = [name for name in options if name not in ("device", "dtype")]
         for name in self.options:
             if name not in allowed:
                 raise ValueError(f"{self.unit} has no option {name!r}: {nearest(name, allowed)}")
@@ -39,10 +66,10 @@ class Layer(Value):
             self.build(1)
         return self
 
-    def build(self, in_features: int) -> Unit:
+    def build(self, in_features: int) -> nn.Module:
         # JSON has no tuples
         options = {name: tuple(v) if isinstance(v, list) else v for name, v in self.options.items()}
-        return UNITS[self.unit](in_features, self.out_features, **options)
+        return unit_class(self.unit)(in_features, self.out_features, **options)
 
 
 class Stack(Value):
@@ -73,8 +100,10 @@ class Stack(Value):
         return self
 
     @classmethod
-    def of(cls, *units_and_sizes: str | int) -> Stack:
-        """``Stack.of("NAU", 2, "NMU", 1)``: unit names, each followed by its number of outputs."""
+    def of(cls, *units_and_sizes: str | type[nn.Module] | int) -> Stack:
+        """``Stack.of("NAU", 2, "NMU", 1)``: units as :class:`Layer` takes them, each followed by its number
+        of outputs.
+        """
         pairs = zip(units_and_sizes[::2], units_and_sizes[1::2], strict=True)
         return cls(layers=tuple(Layer(unit=unit, out_features=size) for unit, size in pairs))  # type: ignore[arg-type]
 

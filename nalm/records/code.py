@@ -26,6 +26,7 @@ import torch
 from nalm.models import DigitSequence
 from nalm.records.definitions import Definitions, Place
 from nalm.records.folders import PUBLISHED
+from nalm.records.own_code import own_is_unchanged, own_sources
 from nalm.records.store import Store
 from nalm.training import Run
 from nalm.training.trainers import trainer_of
@@ -55,6 +56,9 @@ NO_NUMBER = (
     "nalm.training.kept",  # compiled code is the same wherever it is kept
     "nalm.training.compiler.is_compiled",  # whether it is, each batch of rows says
     "nalm.training.worth",  # the same
+    "nalm.own",  # finds what is an entrance itself
+    "nalm.tasks.operations._computed",  # the expression is part of the key
+    "nalm.training.trial",  # whether runs are projected one by one follows from the unit
     "nalm.units.UNITS",  # the units of a run are entrances themselves
     "nalm.units.checks.choose",  # refuses
     "nalm.units.checks.nearest",
@@ -99,23 +103,30 @@ def code(run: Run, sources: dict[str, str] | None = None) -> str:
     >>> len(code(runs[0])), code(runs[0]) == code(runs[1])
     (16, False)
     """
-    return _hash(
-        _definitions(tuple(sorted((LOADED if sources is None else sources).items()))), *entrances(run)
-    )
+    sources = (LOADED if sources is None else sources) | own_sources(_classes(run))
+    return _hash(_definitions(tuple(sorted(sources.items()))), *entrances(run))
 
 
 def entrances(run: Run) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
     """Where the code of a run is entered, as modules and names in them, and the names of methods and entries
     that it asks for.
     """
-    with torch.device("meta"):  # only to see which classes there are; nothing is drawn or allocated
-        parts = {type(part) for part in run.model.build(run.task.in_features).modules()}
-    classes = {*parts, *(type(value) for value in _values(run)), trainer_of(run)}
+    classes = _classes(run)
+    known = LOADED.keys() | own_sources(classes)
     functions = {("nalm.records.row", "row_of")} | (
         {("nalm.records.row", "record_lows")} if isinstance(run.model, DigitSequence) else set()
     )
-    own = {(one.__module__, one.__qualname__) for one in classes if one.__module__ in LOADED}
-    return frozenset(own | functions), frozenset({"train", *_strings(run.full_configuration)})
+    own = {(one.__module__, one.__qualname__) for one in classes if one.__module__ in known}
+    return frozenset(own | functions), frozenset(
+        {"train", *(text for _, text in _entries(run.full_configuration))}
+    )
+
+
+def _classes(run: Run) -> frozenset[type]:
+    """Those of the modules and descriptions that a run is made of, and of what trains it."""
+    with torch.device("meta"):  # only to see which classes there are; nothing is drawn or allocated
+        parts = {type(part) for part in run.model.build(run.task.in_features).modules()}
+    return frozenset({*parts, *(type(value) for value in _values(run)), trainer_of(run)})
 
 
 def _values(value: Any) -> Iterator[Value]:
@@ -128,12 +139,16 @@ def _values(value: Any) -> Iterator[Value]:
             yield from _values(one)
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _entries(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """The texts in a configuration, each with the name of the entry that it is in."""
     if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _strings(one)
+        yield name, value
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield from _entries(one, name)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _entries(one, name)
 
 
 @cache
@@ -167,7 +182,8 @@ def code_on_disk(runs: Iterable[Run]) -> str | dict[str, str | None] | None:
     """
     on_disk, configurations = _sources(), {run.configuration_key: run for run in runs}
     each = {
-        key: now if (now := code(run)) == code(run, on_disk) else None for key, run in configurations.items()
+        key: now if (now := code(run)) == code(run, on_disk) and own_is_unchanged(_classes(run)) else None
+        for key, run in configurations.items()
     }
     return each if len(set(each.values())) > 1 else next(iter(each.values()))
 
@@ -190,19 +206,8 @@ def way(configuration: dict[str, Any]) -> str:
     'LargeScaleTask, NAU, clipped, mse'
     """
     clipped = ["clipped"] if configuration["recipe"].get("clip_gradient_norm") else []
-    return ", ".join(sorted({*_turns(configuration), *clipped}))
-
-
-def _turns(value: Any) -> list[str]:
-    if isinstance(value, list):
-        return [turn for one in value for turn in _turns(one)]
-    if isinstance(value, dict):
-        return [
-            turn
-            for name, one in value.items()
-            for turn in ([one] if name in TURNS and isinstance(one, str) else _turns(one))
-        ]
-    return []
+    turns = {text for name, text in _entries(configuration) if name in TURNS}
+    return ", ".join(sorted({*turns, *clipped}))
 
 
 def codes(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
@@ -240,6 +245,8 @@ def with_torch(code: str | None, version: str | None) -> str | None:
 
 def freshness_of(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:
     """The freshness of each of the rows; one of which the code is not known is older."""
+    if rows.empty:
+        return pd.Series(dtype=object)
     of = codes(rows, sidecar)
     ways = dict(zip(rows["key"], of["way"], strict=True))
     # (code, way or any) -> codes that are known to give the same rows

@@ -145,7 +145,7 @@ def differences(
         shown = f"is recorded as {row[name]:g}, retrained {new[name]:g}"
         compare(
             name,
-            lambda one, name=name: _iterations_apart(one[name], new[name]),
+            lambda one, name=name: _apart(one[name], new[name]),
             tolerances.solved_at * run.recipe.log_interval,
             shown,
         )
@@ -182,20 +182,11 @@ def _same(a: Any, b: Any) -> bool:
     return bool(pd.isna(a) and pd.isna(b)) if pd.isna(a) or pd.isna(b) else a == b
 
 
-def _iterations_apart(first: float, second: float) -> float:
-    return (
-        0.0
-        if _same(first, second)
-        else math.inf
-        if pd.isna(first) or pd.isna(second)
-        else abs(first - second)
-    )
-
-
 def _apart(first: float, second: float) -> float:
+    """The difference; infinite where only one of two is a number."""
     if _same(first, second):
         return 0.0
-    return abs(first - second) if math.isfinite(first) and math.isfinite(second) else math.inf
+    return math.inf if pd.isna(first) or pd.isna(second) else abs(first - second)
 
 
 def _weights(row: dict[str, Any]) -> dict[str, np.ndarray]:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-__all__ = ["Definitions", "Place"]
+__all__ = ["Definitions", "Place", "names_bound_by"]
 
 _PARSING = threading.Lock()
 """CPython 3.11 fails when two threads build syntax trees at once."""
@@ -177,7 +177,10 @@ class Definitions:
         known = self._module(module)
         if name in known.definitions:
             return Place(module, name)
-        return self._imported(*known.imports[name]) if name in known.imports else None
+        if name in known.imports:
+            return self._imported(*known.imports[name])
+        stars = (self._resolve(star, name) for star in known.stars if star in self.sources)
+        return next((found for found in stars if found is not None), None)
 
     def _imported(self, module: str, name: str | None) -> Place | str:
         if name is None:
@@ -243,13 +246,14 @@ def _digest(value: Any) -> str:
 
 
 class _Module:
-    """What a module binds: name -> the statements that define it, name -> what it is imported from; and its
-    other statements.
+    """What a module binds: name -> the statements that define it, name -> what it is imported from, the
+    modules of which it imports everything; and its other statements.
     """
 
     def __init__(self, tree: ast.Module) -> None:
         self.definitions: dict[str, list[ast.stmt]] = {}
         self.imports: dict[str, tuple[str, str | None]] = {}
+        self.stars: list[str] = []
         self.effects: list[ast.stmt] = []
         self._enter(tree.body)
 
@@ -257,13 +261,15 @@ class _Module:
         for node in statements:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self.imports |= _imports(node)
+                if "*" in self.imports:
+                    self.stars.append(self.imports.pop("*")[0])
             elif isinstance(node, ast.If | ast.Try):
                 # Which of the branches is taken is part of none of the definitions in them.
                 for branch in ("body", "orelse", "finalbody"):
                     self._enter(getattr(node, branch, []))
                 for handler in getattr(node, "handlers", []):
                     self._enter(handler.body)
-            elif names := _bound_by(node):
+            elif names := names_bound_by(node):
                 for name in names:
                     self.definitions.setdefault(name, []).append(node)
             elif not _is_text(node) and not isinstance(node, ast.Pass):
@@ -273,39 +279,23 @@ class _Module:
 def _imports(node: ast.Import | ast.ImportFrom) -> dict[str, tuple[str, str | None]]:
     if isinstance(node, ast.ImportFrom):
         return {alias.asname or alias.name: (node.module or "", alias.name) for alias in node.names}
-    return {
-        alias.asname or alias.name.partition(".")[0]: (
-            alias.name if alias.asname else alias.name.partition(".")[0],
-            None,
-        )
-        for alias in node.names
-    }
+    bound = {alias.asname or alias.name.partition(".")[0]: alias for alias in node.names}
+    return {name: (alias.name if alias.asname else name, None) for name, alias in bound.items()}
 
 
-def _bound_by(node: ast.stmt) -> list[str]:
-    """The names that a statement of a module defines."""
+def names_bound_by(node: ast.stmt) -> list[str]:
+    """The names that a statement of a module defines or imports; none where it changes what one holds."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return list(_imports(node))
     if isinstance(node, Function | ast.ClassDef):
         return [node.name]
-    targets = (
-        node.targets
-        if isinstance(node, ast.Assign)
-        else [node.target]
-        if isinstance(node, ast.AnnAssign | ast.AugAssign)
-        else []
-    )
-    names = [
-        part.id
-        for target in targets
-        for part in ast.walk(target)
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-    ]
-    return (
-        []
-        if any(
-            isinstance(part, ast.Attribute | ast.Subscript) for target in targets for part in ast.walk(target)
-        )
-        else names
-    )
+    targets = getattr(node, "targets", [getattr(node, "target", None)])
+    if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        return []
+    parts = [part for target in targets for part in ast.walk(target)]
+    if any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts):
+        return []
+    return [part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
 
 
 def _declares_parameter(node: ast.stmt) -> bool:
@@ -363,7 +353,7 @@ class _Reader:
         """
         if isinstance(node, Function):
             return self.function(node, "")
-        names = _bound_by(node)
+        names = names_bound_by(node)
         place = names.index(name) if len(names) > 1 else 0
         return [
             type(node).__name__,
@@ -380,7 +370,7 @@ class _Reader:
             [one for one in node.body if not isinstance(one, Function) and not _declares_parameter(one)],
         )
         self.scopes.append(
-            dict.fromkeys([*methods, *(name for statement in others for name in _bound_by(statement))])
+            dict.fromkeys([*methods, *(name for statement in others for name in names_bound_by(statement))])
         )
         inside = self.read(others)
         self.scopes.pop()

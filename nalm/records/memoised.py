@@ -12,11 +12,14 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from nalm.own import IN_A_NOTEBOOK
+from nalm.records import lengths
 from nalm.records.bar import TrainingBar
 from nalm.records.cluster import dask_team
 from nalm.records.code import OLDER, freshness_of
@@ -24,8 +27,9 @@ from nalm.records.comparison import is_further_result
 from nalm.records.folders import PUBLISHED, results_folder
 from nalm.records.row import whole_row_of
 from nalm.records.store import COLUMNS, NAMES, Store
-from nalm.records.workers import Team, checkpoint_of, cores, train_ensembles
+from nalm.records.workers import Team, checkpoint_of, cores, is_known_here_only, train_ensembles
 from nalm.training import Log, Run, check_device
+from nalm.training.trial import try_units
 
 __all__ = ["ensembles_of", "run_all"]
 
@@ -52,6 +56,8 @@ def run_all(
     train: bool = True,
     also: Sequence[str] = (),
     compiled: bool | None = None,
+    keep_states: bool = False,
+    retrain: bool = False,
 ) -> pd.DataFrame:
     """The rows of runs, in their order; trains and records those that are not recorded yet.
 
@@ -74,6 +80,10 @@ def run_all(
         compiled: whether missing runs are trained with compiled code. ``None``: if they are long enough to
             gain from it and torch's compiler works where they are trained; ``False``: not, which is slower
             and rounds differently; ``True``: in any case. It is recorded with the rows.
+        keep_states: keep the states in which runs of large models end, from which a longer training of the
+            same runs goes on (:mod:`nalm.records.lengths`).
+        retrain: whether runs whose recorded row is older than the code it depends on are missing too; the new
+            row takes the place of one in the same folder.
 
     Returns:
         A row per run with the columns :data:`nalm.records.store.COLUMNS`, the runs' labels and one column per
@@ -111,9 +121,13 @@ def run_all(
         check_device(device)  # elsewhere, the workers check it
     store = Store(results_folder(results), experiment)
     sources = _sources(results_folder(results), (*also, experiment))
-    known = _known(sources)
+    known = _known(sources, retrain)
     missing = sum(key not in known for key in keys)
     if missing and train:
+        for key, run in zip(keys, runs, strict=True):
+            if key not in known:
+                try_units(run)
+        _check_they_are_found(runs, executor is not None or bool(scheduler))
         store.make_room(missing)
         with _team(executor, scheduler) as (team, places):
             # Grouped before the recorded runs are taken out, so that an interrupted sweep finds its ensembles
@@ -129,8 +143,11 @@ def run_all(
                 len(runs),
                 team,
                 compiled,
+                known,
+                keep_states,
+                retrain,
             )
-        known = _known(sources)
+        known = _known(sources, retrain)
     if progress:
         _say_where_from([known[key] for key in keys if key in known])
     if missing == len(runs) and not train:
@@ -150,8 +167,13 @@ def _train(
     asked: int,
     team: Team | None,
     compiled: bool | None,
+    known: dict[str, tuple[Store, dict[str, Any]]],
+    keep_states: bool,
+    retrain: bool,
 ) -> None:
     folder = store.rows_file.parent
+    for ensemble in ensembles:
+        lengths.begin(ensemble, folder, partial(_is_trusted, known))
     missing = [run for ensemble in ensembles for run in ensemble]
     done = asked - len(missing)
     with TrainingBar(missing, progress) as bar:
@@ -159,7 +181,9 @@ def _train(
         for trained, (log, origin) in train_ensembles(
             ensembles, device, folder, bar.update, team, compiled, bar.compiling
         ):
-            _record(trained, log, origin, store)
+            if keep_states:
+                lengths.keep(trained, folder)
+            _record(trained, log, origin, store, retrain)
             checkpoint_of(trained, folder).remove()
             done += len(trained)
             bar.set_description(f"{done} of {asked} runs")
@@ -225,9 +249,33 @@ def _sources(folder: Path, names: Sequence[str]) -> list[Store]:
     return [Store(place, name) for place in dict.fromkeys((folder, PUBLISHED)) for name in names]
 
 
-def _known(sources: list[Store]) -> dict[str, tuple[Store, dict[str, Any]]]:
+def _known(sources: list[Store], without_older: bool) -> dict[str, tuple[Store, dict[str, Any]]]:
     """The rows by their key and where they are, of several with one key that of the last source."""
-    return {row["key"]: (source, row) for source in sources for row in source.read().to_dict("records")}
+    known: dict[str, tuple[Store, dict[str, Any]]] = {}
+    for source in sources:
+        rows = source.read()
+        if without_older and len(rows):
+            rows = rows[freshness_of(rows, source.sidecar()) != OLDER]
+        known |= {row["key"]: (source, row) for row in rows.to_dict("records")}
+    return known
+
+
+def _check_they_are_found(runs: list[Run], elsewhere: bool) -> None:
+    """What is defined in a notebook, only its own process knows."""
+    if elsewhere and (here := next((run for run in runs if is_known_here_only(run)), None)):
+        name = here.canonical().partition(IN_A_NOTEBOOK)[2].partition('"')[0]
+        raise ValueError(
+            f"{name} is defined in this notebook, where an executor or scheduler cannot find it: write the "
+            "cell to a file with %%writefile and import it."
+        )
+
+
+def _is_trusted(known: dict[str, tuple[Store, dict[str, Any]]], key: str) -> bool:
+    """Whether a run is recorded, with the code as it is now or with one that is known to give the same."""
+    if key not in known:
+        return False
+    store, row = known[key]
+    return freshness_of(pd.DataFrame([row]), store.sidecar()).item() != OLDER
 
 
 def _say_where_from(found: list[tuple[Store, dict[str, Any]]]) -> None:
@@ -251,7 +299,7 @@ def ensembles_of(runs: Sequence[Run], places: int) -> list[list[Run]]:
 
     Runs of equal structure are trained together; where that leaves places without work, in smaller ensembles
     of about equal size; runs that draw many numbers in ensembles whose numbers a core's cache holds; large
-    models each by themselves.
+    models each by themselves. They are trained in the order in which they are asked for.
     """
     groups: dict[tuple, list[Run]] = {}
     for run in runs:
@@ -264,7 +312,8 @@ def ensembles_of(runs: Sequence[Run], places: int) -> list[list[Run]]:
         parts = -(-parts // places) * places if len(groups) == 1 else parts
         size = -(-len(group) // parts)
         ensembles += [group[first : first + size] for first in range(0, len(group), size)]
-    return ensembles
+    places_asked = {id(run): place for place, run in enumerate(runs)}
+    return sorted(ensembles, key=lambda ensemble: places_asked[id(ensemble[0])])
 
 
 def _most_runs(run: Run) -> int:
@@ -275,7 +324,8 @@ def _most_runs(run: Run) -> int:
     return max(1, min(LARGEST_ENSEMBLE, LARGEST_DRAW // draw))
 
 
-def _record(runs: list[Run], log: Log, origin: dict[str, Any], store: Store) -> None:
+def _record(runs: list[Run], log: Log, origin: dict[str, Any], store: Store, replace: bool) -> None:
     batch = hashlib.sha256((json.dumps(origin) + "".join(run.key for run in runs)).encode()).hexdigest()[:8]
     rows = [whole_row_of(run, column, log, store.experiment, batch) for column, run in enumerate(runs)]
-    store.add(rows, {run.configuration_key: run.full_configuration for run in runs}, batch, origin)
+    configurations = {run.configuration_key: run.full_configuration for run in runs}
+    store.add(rows, configurations, batch, origin, [run.key for run in runs] if replace else ())

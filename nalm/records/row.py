@@ -13,6 +13,7 @@ import torch
 
 from nalm.models import DigitSequence, GatedStack
 from nalm.training import Log, Run
+from nalm.values import kind_of
 
 __all__ = ["first_below", "first_solved", "record_lows", "row_of", "whole_row_of"]
 
@@ -77,7 +78,7 @@ def row_of(run: Run, column: int, log: Log, experiment: str, batch: str) -> dict
         "model": "-".join(layer.unit for layer in run.model.layers)
         if run.model.kind == "Stack"
         else run.model.kind,
-        "task": run.task.kind,
+        "task": kind_of(run.task),
         "range": run.task.label(),
         "seed": run.seed,
         "stream": run.recipe.stream,

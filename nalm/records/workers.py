@@ -27,6 +27,7 @@ from typing import Any
 import torch
 
 from nalm.models import NODE
+from nalm.own import IN_A_NOTEBOOK
 from nalm.records.code import code, code_on_disk
 from nalm.records.processes import own_processes
 from nalm.records.provenance import provenance
@@ -46,6 +47,8 @@ runs.
 """
 POLL_SECONDS = 0.5
 CHECKPOINT_SECONDS = 30.0
+CHECKPOINTS = ".checkpoints"
+"""The folder of checkpoints in one of results."""
 _TURN = threading.Lock()
 _parent: tuple[Any, Any]
 
@@ -81,9 +84,12 @@ def checkpoint_of(
 ) -> SealedCheckpoint:
     """The checkpoint of an ensemble of these runs, in a folder of results; training goes on only with the
     code that it began with.
+
+    It is written every half a minute; of a large model at every evaluation, the last one included.
     """
     name = hashlib.sha256("".join([code(runs[0]), *(run.key for run in runs)]).encode()).hexdigest()[:16]
-    return SealedCheckpoint(folder / ".checkpoints" / f"{name}.pt", CHECKPOINT_SECONDS, warn)
+    every = 0.0 if runs[0].model.one_by_one else CHECKPOINT_SECONDS
+    return SealedCheckpoint(folder / CHECKPOINTS / f"{name}.pt", every, warn)
 
 
 def train_ensembles(
@@ -132,7 +138,11 @@ def train_ensembles(
     elsewhere = (
         numbered
         if team
-        else {number: runs for number, runs in numbered.items() if device == "cpu" and _is_long(runs)}
+        else {
+            number: runs
+            for number, runs in numbered.items()
+            if device == "cpu" and _is_long(runs) and not is_known_here_only(runs[0])
+        }
     )
     if team:
         yield from _by(team, elsewhere, device, folder, hear, failures.append, compiled)
@@ -164,6 +174,11 @@ def _one_after_another(
         else:
             hear((number, runs[0].recipe.iterations))
             yield runs, trained
+
+
+def is_known_here_only(run: Run) -> bool:
+    """Whether a class of the run is defined in a notebook, which other processes do not know."""
+    return f'"{IN_A_NOTEBOOK}' in run.canonical()
 
 
 def _is_long(runs: list[Run]) -> bool:

@@ -11,10 +11,9 @@ import torch
 from pydantic import model_validator
 from torch import Tensor
 
-from nalm.tasks.operations import OPERATIONS
+from nalm.tasks.operations import Operation, operation
 from nalm.tasks.ranges import Range, TrainingRange
 from nalm.tasks.task import EvaluationSet, Task, Tensors, as_float32
-from nalm.units.checks import choose
 
 __all__ = ["OperandTask", "VALIDATION_SEED", "TEST_SEED", "EVALUATION_EXAMPLES"]
 
@@ -42,14 +41,14 @@ class OperandTask(Task):
     code, ``"float64"``, then rounded.
     """
 
-    operation: str
+    operation: Operation
     interpolation: TrainingRange
     extrapolation: Range
     targets: Literal["float32", "float64"] = "float32"
 
     @model_validator(mode="after")
     def _known_operation(self) -> OperandTask:
-        choose("operation", self.operation, OPERATIONS)
+        operation(self.operation)
         return self
 
     @property
@@ -96,7 +95,7 @@ class OperandTask(Task):
             if self.in_features > 32
             else ((summed * operand).sum(-1) for operand in operands)
         )
-        return x, OPERATIONS[self.operation](a, b).unsqueeze(-1).to(x.dtype)
+        return x, operation(self.operation)(a, b).unsqueeze(-1).to(x.dtype)
 
     def generator(self, seed: int) -> np.random.RandomState:
         """What the papers' code draws the training batches of the run with this seed from."""
@@ -119,7 +118,7 @@ class OperandTask(Task):
         # in the order in which the papers' code sums
         a, b = (x[..., inputs[0] : inputs[-1] + 1].sum(-1) for inputs in used)
         drawn = np.empty((batches, self.in_features + 1, batch_size), np.float32)
-        drawn[:, :-1], drawn[:, -1] = x.swapaxes(1, 2), OPERATIONS[self.operation](a, b)
+        drawn[:, :-1], drawn[:, -1] = x.swapaxes(1, 2), operation(self.operation)(a, b)
         return drawn
 
     def evaluation(self, seed: int) -> dict[str, EvaluationSet]:
@@ -128,5 +127,5 @@ class OperandTask(Task):
 
     def _evaluation_set(self, seed: int, range_: Range, input_seed: int) -> EvaluationSet:
         a, b = self.operands(seed) @ _inputs(range_, self.in_features, input_seed).T
-        targets = OPERATIONS[self.operation](a, b)[:, None]
+        targets = operation(self.operation)(a, b)[:, None]
         return EvaluationSet(_inputs_float32(range_, self.in_features, input_seed), as_float32(targets))

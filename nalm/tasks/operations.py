@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import CodeType
+from typing import Annotated
 
-__all__ = ["OPERATIONS"]
+from pydantic import BeforeValidator
+
+from nalm.units.checks import nearest
+
+__all__ = ["OPERATIONS", "Operation", "operation"]
 
 OPERATIONS: dict[str, Callable] = {
     "add": operator.add,
@@ -17,3 +26,82 @@ OPERATIONS: dict[str, Callable] = {
     "reciprocal": lambda a, b: 1 / a,
 }
 """name -> op(a, b). ``squared``, ``root`` and ``reciprocal`` ignore b."""
+
+
+def operation(name: str) -> Callable:
+    """The operation of that name, or what an expression of a and b computes.
+
+    Raises:
+        ValueError: no name of an operation, nor an expression made of a, b, numbers, ``abs`` and
+            ``+ - * / // % **``.
+
+    >>> operation("a * a + b")(3, 4)
+    13
+    """
+    try:
+        return OPERATIONS[name]
+    except KeyError:
+        return _computed(name)
+
+
+@cache
+def _computed(expression: str) -> Callable:
+    try:
+        tree = ast.parse(expression, mode="eval")
+    except SyntaxError:
+        tree = ast.Expression(ast.Constant(None))
+    for node in ast.walk(tree):
+        if not (
+            isinstance(node, ast.Expression | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | ast.Load)
+            or (isinstance(node, ast.Constant) and type(node.value) in (int, float))
+            or (isinstance(node, ast.Name) and node.id in ("a", "b", "abs"))
+            or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1)
+        ):
+            raise ValueError(
+                f"Unknown operation {expression!r}: {nearest(expression, OPERATIONS)} One of your own is "
+                "computed from a, b and numbers with + - * / // % ** and abs."
+            )
+    names = {"__builtins__": {}, "abs": abs}
+    return eval(compile(ast.parse(f"lambda a, b: {expression}", mode="eval"), "<operation>", "eval"), names)
+
+
+def _named(given: object) -> object:
+    """The expression that a function of two operands returns."""
+    if not callable(given):
+        return given
+    known = [name for name, one in OPERATIONS.items() if one is given]
+    return known[0] if known else _expression(given)
+
+
+def _expression(function: Callable) -> str:
+    """What a function of two operands returns, as an expression of a and b."""
+    for arguments, body in _defined_with(getattr(function, "__code__", None)):
+        named = dict(zip((one.arg for one in arguments.args), "ab", strict=False))
+        for node in ast.walk(body):
+            if isinstance(node, ast.Name):
+                node.id = named.get(node.id, node.id)
+        if len(arguments.args) == 2:
+            return ast.unparse(body)
+    raise ValueError(
+        f"{function!r} is no operation: it must be a function of two operands that returns one "
+        "expression, as lambda a, b: a * a + b."
+    )
+
+
+def _defined_with(code: CodeType | None) -> Iterator[tuple[ast.arguments, ast.expr]]:
+    """Arguments and result of the functions in a source that have this code."""
+    for node in ast.walk(ast.parse("".join(inspect.findsource(code)[0]))) if code else ():
+        if not isinstance(node, ast.Lambda | ast.FunctionDef) or node.lineno != code.co_firstlineno:  # type: ignore[union-attr]
+            continue
+        if isinstance(node, ast.Lambda):
+            made = eval(compile(ast.fix_missing_locations(ast.Expression(node)), "", "eval")).__code__
+            if (made.co_code, made.co_consts) == (code.co_code, code.co_consts):  # type: ignore[union-attr]
+                yield node.args, node.body
+        elif isinstance(node.body[-1], ast.Return) and node.body[-1].value:
+            yield node.args, node.body[-1].value
+
+
+Operation = Annotated[str, BeforeValidator(_named)]
+"""A name of :data:`OPERATIONS`, an expression of a and b, or a function that returns one, which is kept as
+the expression.
+"""

@@ -16,14 +16,14 @@ of range need more: of :class:`UniformUnion` the code of both papers tosses the 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
 from pydantic import Field, PositiveFloat, model_validator
 from torch import Tensor
 
-from nalm.values import Value
+from nalm.values import OrOwn, Value
 
 __all__ = ["Benford", "Halves", "Range", "TrainingRange", "TruncatedNormal", "Uniform", "UniformUnion"]
 
@@ -239,5 +239,5 @@ class Benford(Value):
         return (digit + 1) * n["tens"] + n["tens"] / 10 + rest
 
 
-TrainingRange = Uniform | Halves | TruncatedNormal | Benford
-Range = Uniform | UniformUnion | Halves | TruncatedNormal | Benford
+TrainingRange = Annotated[Uniform | Halves | TruncatedNormal | Benford, OrOwn(Value)]
+Range = Annotated[Uniform | UniformUnion | Halves | TruncatedNormal | Benford, OrOwn(Value)]

@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor
 
 from nalm.tasks.arithmetic import OperandTask
-from nalm.tasks.operations import OPERATIONS
+from nalm.tasks.operations import operation
 from nalm.tasks.ranges import Range, Uniform
 from nalm.tasks.task import Tensors
 
@@ -66,7 +66,7 @@ class SubsetArithmeticTask(OperandTask):
             if self.targets == "float32"
             else self._differences(x, constants["offset"])
         )
-        return x.mT, OPERATIONS[self.operation](a, b).unsqueeze(-1).to(x.dtype)
+        return x.mT, operation(self.operation)(a, b).unsqueeze(-1).to(x.dtype)
 
     def _sums(self, x: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
         subset, overlap = self.sizes()

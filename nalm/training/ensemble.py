@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch.utils._pytree import tree_map
@@ -18,7 +18,8 @@ from nalm.training.compiler import Compiled, Eager, is_compiled
 from nalm.training.evaluation import Evaluation
 from nalm.training.log import Journal, Log
 from nalm.training.run import Run
-from nalm.training.stacked import StackedModel
+from nalm.training.stacked import StackedModel, Tensors
+from nalm.training.trial import try_units
 from nalm.training.update import Update
 from nalm.training.worth import worth_compiling
 from nalm.units import sparsity_error
@@ -65,8 +66,8 @@ class Ensemble:
             compiling them.
 
     Raises:
-        ValueError: no runs, runs of different structure, a recipe with a second stage, or a device that is
-            not there.
+        ValueError: no runs, runs of different structure, a recipe with a second stage, a unit that
+            :func:`~nalm.training.trial.try_units` refuses, or a device that is not there.
         RuntimeError: ``compiled=True`` where torch's compiler does not work.
 
     >>> from nalm.tasks import SingleModuleTask
@@ -79,6 +80,9 @@ class Ensemble:
     >>> log.errors["test"].shape, bool((log.errors["test"][-1] < log.errors["test"][0]).all())
     ((4, 3), True)
     """
+
+    stride: ClassVar[int | None] = None
+    """Updates between two occasions to write a checkpoint; ``None``: those between two evaluations."""
 
     def __init__(
         self,
@@ -93,22 +97,35 @@ class Ensemble:
             raise ValueError(
                 "The runs of an ensemble must have the same structure (task, model and recipe up to numbers)."
             )
-        if runs[0].recipe.finish is not None:
+        self.runs, self.device, self.recipe = tuple(runs), check_device(device), runs[0].recipe
+        self._check()
+        try_units(runs[0])
+        self.selection: str = self.recipe.selection
+        self.model = StackedModel(self.runs, self.device)
+        self.compiled = is_compiled(compiled, self._worth_compiling(), self.device)
+        self.together = together or (TOGETHER if self.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1)
+        self.update = Update(self.model, self.runs, self.device)
+        self.parameters, self.state = self.model.parameters, self.update.initial_state()
+        self._prepare()
+
+    def _check(self) -> None:
+        """Refuse recipes that runs of this kind do not have."""
+        if self.recipe.finish is not None:
             raise ValueError(
                 "A second stage (finish) needs a loss that is the same in every iteration, "
                 "but these runs draw a new batch in each."
             )
-        self.runs, self.device, self.recipe = tuple(runs), check_device(device), runs[0].recipe
-        self.model = StackedModel(self.runs, self.device)
-        self.compiled = is_compiled(compiled, worth_compiling(self.runs), self.device)
-        wrap = Compiled if self.compiled else Eager
-        self.together = together or (TOGETHER if self.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1)
-        self.update = Update(self.model, self.runs, self.device)
-        self.evaluate = Evaluation(self.model, self.runs, self.update.shared, self.device, wrap)
-        self.parameters, self.state = self.model.parameters, self.update.initial_state()
-        self._update = (
-            Compiled(self.update.__call__, self.together) if self.compiled else Eager(self.update.__call__)
+
+    def _worth_compiling(self) -> bool:
+        return worth_compiling(self.runs)
+
+    def _prepare(self) -> None:
+        """Make what evaluates and what updates."""
+        wrap, update = Compiled if self.compiled else Eager, self.update.__call__
+        self.evaluate: Callable[[Tensors], Tensors] = Evaluation(
+            self.model, self.runs, self.update.shared, self.device, wrap
         )
+        self._update = Compiled(update, self.together) if self.compiled else Eager(update)
         self._counter = torch.arange(self.recipe.iterations, device=self.device)
 
     def train(
@@ -124,25 +141,32 @@ class Ensemble:
         Returns:
             The log. It is the same whether or not the training was interrupted.
         """
-        start, journal = time.perf_counter(), Journal(self.recipe.selection)
+        start, journal = time.perf_counter(), Journal(self.selection)
         first, seconds = self._restore(checkpoint, journal)
-        progress(first)
-        iterations, interval = self.recipe.iterations, self.recipe.log_interval
-        for iteration in [*range(first, iterations, interval), iterations]:
+
+        def keep(iteration: int) -> None:
             if checkpoint is not None and checkpoint.due():
                 checkpoint.write(self._content(iteration, journal, seconds + time.perf_counter() - start))
-            self._log(iteration, journal)
-            following = min(iteration + interval, iterations)
+
+        progress(first)
+        iterations, interval = self.recipe.iterations, self.recipe.log_interval
+        for iteration in range(first, iterations, stride := self.stride or interval):
+            keep(iteration)
+            if iteration % interval == 0:
+                self._log(iteration, journal)
+            following = min(iteration + stride, iterations)
             progress(following - iteration)
             self._advance(iteration, following)
+        keep(iterations)
+        self._log(self._finish(keep), journal)
         return journal.log(seconds + time.perf_counter() - start, str(self.device), self.compiled)
 
     def warm_up(self) -> None:
         """Compile without training: an evaluation and the updates of one call; results are thrown away."""
-        parameters, state = self.parameters, self.state
-        self.evaluate(parameters)
+        before = self._position()
+        self.evaluate(self.parameters)
         self._advance(0, min(self.together, self.recipe.iterations))
-        self.parameters, self.state = parameters, state
+        self._go_on_from(before)
 
     def _advance(self, first: int, last: int) -> None:
         """Updates number ``first`` to ``last - 1``."""
@@ -152,9 +176,17 @@ class Ensemble:
             (self.parameters, self.state), inputs, (update.constants, update.numbers)
         )
 
+    def _finish(self, keep: Callable[[int], None]) -> int:
+        """What comes after the recipe's iterations; the number of the last iteration.
+
+        Args:
+            keep: writes a checkpoint of this iteration if one is due.
+        """
+        return self.recipe.iterations
+
     @torch.no_grad()
     def _log(self, iteration: int, journal: Journal) -> None:
-        def sparsity(parameters: dict) -> torch.Tensor:
+        def sparsity(parameters: Tensors) -> torch.Tensor:
             return self.model.apply(sparsity_error, parameters, training=False)
 
         journal.add(
@@ -164,15 +196,24 @@ class Ensemble:
             self.parameters,
         )
 
+    def _position(self) -> dict[str, Any]:
+        """What the training goes on from; :meth:`_go_on_from` takes it back."""
+        stream = self.update.numpy and self.update.numpy.state()
+        return {"parameters": self.parameters, "state": self.state, "stream": stream}
+
+    def _go_on_from(self, position: dict[str, Any]) -> None:
+        self.parameters = position["parameters"]
+        self.state = {name: tuple(slots) for name, slots in position["state"].items()}
+        if self.update.numpy:
+            self.update.numpy.restore(position["stream"])
+
     def _content(self, iteration: int, journal: Journal, seconds: float) -> dict[str, Any]:
         return {
             "runs": [run.canonical() for run in self.runs],
             "iteration": iteration,
             "seconds": seconds,
-            "parameters": self.parameters,
-            "state": self.state,
             "journal": journal.state(),
-            "stream": self.update.numpy and self.update.numpy.state(),
+            **self._position(),
         }
 
     def _restore(self, checkpoint: Checkpoint | None, journal: Journal) -> tuple[int, float]:
@@ -183,9 +224,6 @@ class Ensemble:
         if not content or content["runs"] != [run.canonical() for run in self.runs]:
             return 0, 0.0
         content = tree_map(lambda t: t.to(self.device) if isinstance(t, torch.Tensor) else t, content)
-        self.parameters = content["parameters"]
-        self.state = {name: tuple(slots) for name, slots in content["state"].items()}
+        self._go_on_from(content)
         journal.restore(content["journal"])
-        if self.update.numpy:
-            self.update.numpy.restore(content["stream"])
         return content["iteration"], content["seconds"]

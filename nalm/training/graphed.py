@@ -47,6 +47,7 @@ class GraphedEnsemble(Ensemble):
     >>> runs = [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=0)]
     >>> if torch.cuda.is_available():
     ...     log = GraphedEnsemble(runs).train()
+    ...     assert log.errors["test"][-1] < log.errors["test"][0]
     """
 
     def __init__(self, runs: Sequence[Run], device: str = "cuda", compiled: bool | None = None) -> None:

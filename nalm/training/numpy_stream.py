@@ -77,17 +77,17 @@ class NumPyStream:
         for generator, words, position in zip(
             self._generators, state["words"].numpy(), state["positions"].tolist(), strict=True
         ):
-            generator.set_state(("MT19937", words.astype(np.uint32), position))  # type: ignore[arg-type]
+            generator.set_state(("MT19937", words.astype(np.uint32), position))
 
     def _start(self) -> None:
         # A run with this stream has an OperandTask.
-        self._iteration, self._generators = 0, [run.task.generator(run.seed) for run in self._runs]  # type: ignore[union-attr]
+        self._iteration, self._generators = 0, [run.task.generator(run.seed) for run in self._runs]  # type: ignore[attr-defined]
 
     def _drawn(self, until: int) -> tuple[Tensor, ...]:
         count = min(self._block, until - self._iteration)
         each = zip(self._runs, self._generators, strict=True)
         drawn = np.stack(
-            [run.task.draw(generator, run.seed, count, self._size) for run, generator in each],  # type: ignore[union-attr]
+            [run.task.draw(generator, run.seed, count, self._size) for run, generator in each],  # type: ignore[attr-defined]
             1,
         )
         self._iteration += count

@@ -39,7 +39,7 @@ class Run(Value):
     True
     """
 
-    task: Annotated[AnyTask, Field(discriminator="kind")]
+    task: AnyTask
     model: Annotated[AnyModel, Field(discriminator="kind")]
     recipe: Recipe
     seed: int = Field(ge=0, lt=2**32)

@@ -10,7 +10,7 @@ from nalm.training.sequences import SequenceEnsemble
 __all__ = ["trainer_of"]
 
 
-def trainer_of(run: Run, device: str = "cpu") -> type[Ensemble] | type[NODEEnsemble]:
+def trainer_of(run: Run, device: str = "cpu") -> type[Ensemble]:
     """The class whose objects train runs like this one on that device."""
     if isinstance(run.model, NODE):
         return NODEEnsemble

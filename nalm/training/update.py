@@ -15,6 +15,7 @@ from nalm.training.penalties import ActivationPenalty
 from nalm.training.run import Run
 from nalm.training.stacked import StackedModel, Tensors, per_run
 from nalm.training.streams import COMMON_SEED, uniforms
+from nalm.training.trial import couples_runs
 from nalm.units import project_
 
 __all__ = ["Update"]
@@ -44,6 +45,7 @@ class Update:
             "lr": torch.tensor([run.recipe.optimiser.lr for run in runs], device=device),
             "clip": torch.tensor([run.recipe.clip_gradient_norm or torch.inf for run in runs], device=device),
         }
+        self.coupled = couples_runs(runs[0])
         self.own_stream = self.recipe.stream != "common"
         self.numpy = NumPyStream(runs, device) if self.recipe.stream == "numpy" else None
         seeds = [run.seed for run in runs] if self.own_stream else [COMMON_SEED]
@@ -112,12 +114,18 @@ class Update:
             else:
                 output, activation_penalty = model(x), None
             total = LOSSES[self.recipe.loss](output, target)
-            for penalty in self.penalties:
-                value = activation_penalty if penalty is ActivationPenalty else penalty.value(model)
-                total = total + penalty.coefficient(numbers[penalty.__name__], step) * value
-            return total
+            return self.penalised(total, model, numbers, step, activation_penalty)
 
         return self.model.apply(loss, parameters, training=True)
+
+    def penalised(
+        self, total: Tensor, model: Any, numbers: dict, step: Tensor, activation_penalty: Tensor | None = None
+    ) -> Tensor:
+        """The data loss ``total`` of one run plus its penalties in iteration ``step``."""
+        for penalty in self.penalties:
+            value = activation_penalty if penalty is ActivationPenalty else penalty.value(model)
+            total = total + penalty.coefficient(numbers[penalty.__name__], step) * value
+        return total
 
     def _updated(
         self, parameters: Tensors, gradients: Tensors, state: State, iteration: Tensor, lr: Tensor
@@ -129,10 +137,13 @@ class Update:
                 parameter, gradients[name], state[name], rate, iteration
             )
             new_state[name] = tuple(slots)
-        new = {name: p.clone() for name, p in new.items()}
-        # constraints act entry by entry, so they take the stacked parameters
-        self.model.apply(project_, new, training=True)
-        return new, new_state
+        # most constraints act entry by entry, so they take the stacked parameters
+        projected = self.model.over_runs(self._projected, (0,)) if self.coupled else self._projected
+        return projected({name: p.clone() for name, p in new.items()}), new_state
+
+    def _projected(self, parameters: Tensors) -> Tensors:
+        self.model.apply(project_, parameters, training=True)
+        return parameters
 
 
 def _stacked(constants: list[Tensors], device: torch.device) -> tuple[Tensors, dict[str, int | None]]:

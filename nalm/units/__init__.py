@@ -7,7 +7,7 @@ from nalm.units.nau import NAU, NMU, GatedNAUNMU
 from nalm.units.npu import NPU, NaiveNPU, RealNPU
 from nalm.units.nru import NMRU, NRU
 from nalm.units.unit import Unit
-from nalm.units.whole import outermost_units, penalty, project_, sparsity_error
+from nalm.units.whole import outermost_units, penalty, project_, ramp, round_, sparsity_error
 
 __all__ = [
     "Dense",
@@ -31,6 +31,8 @@ __all__ = [
     "outermost_units",
     "penalty",
     "project_",
+    "ramp",
+    "round_",
     "sparsity_error",
 ]
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from nalm.units import init as initial
 from nalm.units.checks import boolean, number, one_of
 from nalm.units.functional import weighted_sum
-from nalm.units.unit import Unit
+from nalm.units.unit import Device, Unit
 
 Activation = Literal["sigmoid", "tanh", "relu", "relu6", "identity"]
 DenseInit = Literal["glorot", "he"]
@@ -36,6 +36,7 @@ class Dense(Unit):
         bias: whether there is a bias; it starts at zero.
         init: initial distribution of the weight: ``"glorot"`` (uniform) or ``"he"`` (uniform, gain of ReLU).
         init_scale: factor on the initial weight.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -67,16 +68,25 @@ class Dense(Unit):
         bias: bool = True,
         init: DenseInit = "glorot",
         init_scale: float = 1.0,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            in_features, out_features, activation=activation, bias=bias, init=init, init_scale=init_scale
+            in_features,
+            out_features,
+            device=device,
+            dtype=dtype,
+            activation=activation,
+            bias=bias,
+            init=init,
+            init_scale=init_scale,
         )
         self.activation = one_of("activation", activation, get_args(Activation))
         self.init = one_of("init", init, get_args(DenseInit))
         self.init_scale = number("init_scale", init_scale)
         self.weight = self.new_weight()
         has_bias = boolean("bias", bias)
-        self.register_parameter("bias", nn.Parameter(torch.empty(out_features)) if has_bias else None)
+        self.register_parameter("bias", self.new_parameter(self.out_features) if has_bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -85,7 +95,6 @@ class Dense(Unit):
             nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check_input(x)
         y = weighted_sum(x, self.weight)
         return ACTIVATIONS[self.activation](y if self.bias is None else y + self.bias)
 
@@ -99,6 +108,7 @@ class Linear(Dense):
         in_features: number of inputs.
         out_features: number of outputs.
         bias: whether there is a bias.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Example:
         >>> import torch
@@ -110,8 +120,18 @@ class Linear(Dense):
         tensor([1.])
     """
 
-    def __init__(self, in_features: int, out_features: int, *, bias: bool = True) -> None:
-        super().__init__(in_features, out_features, activation="identity", bias=bias)
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        bias: bool = True,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            in_features, out_features, activation="identity", bias=bias, device=device, dtype=dtype
+        )
 
 
 class ReLU(Dense):
@@ -123,6 +143,7 @@ class ReLU(Dense):
         in_features: number of inputs.
         out_features: number of outputs.
         bias: whether there is a bias.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Example:
         >>> import torch
@@ -134,8 +155,18 @@ class ReLU(Dense):
         tensor([0.])
     """
 
-    def __init__(self, in_features: int, out_features: int, *, bias: bool = True) -> None:
-        super().__init__(in_features, out_features, activation="relu", bias=bias, init="he")
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        bias: bool = True,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            in_features, out_features, activation="relu", bias=bias, init="he", device=device, dtype=dtype
+        )
 
 
 class ReLU6(Dense):
@@ -147,6 +178,7 @@ class ReLU6(Dense):
         in_features: number of inputs.
         out_features: number of outputs.
         bias: whether there is a bias.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Example:
         >>> import torch
@@ -158,5 +190,15 @@ class ReLU6(Dense):
         tensor([6.])
     """
 
-    def __init__(self, in_features: int, out_features: int, *, bias: bool = True) -> None:
-        super().__init__(in_features, out_features, activation="relu6", bias=bias, init="he")
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        bias: bool = True,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            in_features, out_features, activation="relu6", bias=bias, init="he", device=device, dtype=dtype
+        )

@@ -1,8 +1,12 @@
 """Checks of constructor arguments: each raises one sentence that says what was wrong and what is allowed."""
 
 import difflib
+import operator
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
+
+import torch
 
 
 def nearest(name: object, allowed: Iterable[str]) -> str:
@@ -30,21 +34,28 @@ def choose(what: str, name: object, allowed: Iterable[str]) -> str:
 
 
 def positive_int(name: str, value: Any) -> int:
-    """``value`` if it is an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    """``value`` as an int if it is an integer, also one of NumPy, of at least 1."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be a positive integer, but it is {value!r} ({type(value).__name__}).")
-    if value < 1:
+    if (number := operator.index(value)) < 1:
         raise ValueError(f"{name} must be a positive integer, but it is {value!r}.")
-    return value
+    return number
 
 
 def number(name: str, value: Any, low: float = float("-inf"), high: float = float("inf")) -> float:
     """``value`` as a float if it is a number in ``[low, high]``."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, but it is {value!r} ({type(value).__name__}).")
-    if not low <= value <= high:
+    if not low <= float(value) <= high:
         raise ValueError(f"{name} must be a number in [{low}, {high}], but it is {value!r}.")
     return float(value)
+
+
+def floating_point(name: str, value: Any) -> torch.dtype | None:
+    """``value`` if it is a floating-point dtype, or None."""
+    if value is not None and not (isinstance(value, torch.dtype) and value.is_floating_point):
+        raise TypeError(f"{name} must be a floating-point type of torch, but it is {value!r}.")
+    return value
 
 
 def boolean(name: str, value: Any) -> bool:

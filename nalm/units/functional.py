@@ -6,6 +6,7 @@ elementwise operations and small reductions without branches on data, so that th
 """
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -131,7 +132,7 @@ def clamped(x: Tensor, low: float | None = None, high: float | None = None) -> T
     r"""As ``torch.clamp``, :math:`\min(\max(x, l), h)`, with a gradient that does not depend on torch's
     version.
 
-    The gradient is 1 inside the bounds and *at* them, else 0, so that a parameter that :func:`clamp_` has put
+    The gradient is 1 inside the bounds and *at* them, else 0, so that a parameter that ``project_`` has put
     on a bound can leave it again. That of ``torch.clamp`` is 1 at the bounds up to torch 2.13, and 0 from
     2.14 on.
 
@@ -159,12 +160,6 @@ def clamped(x: Tensor, low: float | None = None, high: float | None = None) -> T
     else:
         inside = (x >= low) & (x <= high)
     return torch.where(inside, x, x.detach().clamp(low, high))
-
-
-@torch.no_grad()
-def clamp_(parameter: Tensor, low: float, high: float) -> None:
-    """Clamp a parameter in place. Written as a copy because ``vmap`` has no rule for the in-place clamp."""
-    parameter.copy_(parameter.clamp(low, high))
 
 
 def nac_weight(weight_tanh: Tensor, weight_sigmoid: Tensor) -> Tensor:
@@ -236,3 +231,31 @@ def distance_to_ternary(weight: Tensor) -> Tensor:
 def distance_to_signs(weight: Tensor) -> Tensor:
     r"""Entrywise distance to {-1, 1}: :math:`|1 - |W||`; a zero counts as 1."""
     return torch.abs(1 - torch.abs(weight))
+
+
+DISTANCES: dict[tuple[float, ...], Callable[[Tensor], Tensor]] = {
+    (0, 1): distance_to_binary,
+    (-1, 0, 1): distance_to_ternary,
+    (-1, 1): distance_to_signs,
+}
+
+
+def distance(weight: Tensor, values: tuple[float, ...]) -> Tensor:
+    """Entrywise distance to the nearest of some values; to the papers' values by their formulas.
+
+    >>> distance(torch.tensor([-0.25, 1.75]), (-2, 0, 2))
+    tensor([0.2500, 0.2500])
+    """
+    if values in DISTANCES:
+        return DISTANCES[values](weight)
+    return torch.stack([torch.abs(weight - value) for value in values]).amin(0)
+
+
+def nearest(weight: Tensor, values: tuple[float, ...]) -> Tensor:
+    """For each entry the nearest of some values, the first of two that are equally near; NaN stays NaN.
+
+    >>> nearest(torch.tensor([-0.3, 0.5, 7.0]), (0, 1))
+    tensor([0., 0., 1.])
+    """
+    to = weight.new_tensor(values)
+    return torch.where(weight.isnan(), weight, to[torch.abs(weight.unsqueeze(-1) - to).argmin(-1)])

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from nalm.units.functional import UNROLLED_FACTORS, clamped, identity_product, weighted_sum
 from nalm.units.nac import NALU, NACInit
+from nalm.units.unit import Device
 
 MAGNITUDE_FLOOR = 1e-7
 EXPONENT_CEILING = 20.0
@@ -59,6 +60,7 @@ class INALU(NALU):
         init: distribution of all parameters, ``"glorot"`` (Glorot uniform), ``"nac"`` or ``"uniform"``, as in
             :class:`NALU`.
         init_scale: factor on all initial parameters.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -82,9 +84,24 @@ class INALU(NALU):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, *, init: NACInit = "glorot", init_scale: float = 1.0
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        init: NACInit = "glorot",
+        init_scale: float = 1.0,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(in_features, out_features, shared=False, init=init, init_scale=init_scale)
+        super().__init__(
+            in_features,
+            out_features,
+            shared=False,
+            init=init,
+            init_scale=init_scale,
+            device=device,
+            dtype=dtype,
+        )
 
     def multiply(self, x: Tensor, weight: Tensor) -> Tensor:
         log_magnitude = torch.log(clamped(torch.abs(x), low=MAGNITUDE_FLOOR))

@@ -9,16 +9,8 @@ from torch import Tensor, nn
 
 from nalm.units import init as initial
 from nalm.units.checks import boolean, number, one_of
-from nalm.units.functional import (
-    UNROLLED_SIZE,
-    clamp_,
-    clamped,
-    distance_to_binary,
-    exp_log,
-    nac_weight,
-    weighted_sum,
-)
-from nalm.units.unit import Unit
+from nalm.units.functional import UNROLLED_SIZE, clamped, exp_log, nac_weight, weighted_sum
+from nalm.units.unit import Device, Unit
 
 NACInit = Literal["nac", "glorot", "uniform"]
 NACMulWeight = Literal["tanh-sigmoid", "sigmoid", "linear"]
@@ -40,6 +32,7 @@ class NAC(Unit):
             range of Madsen & Johansen (Eq. 38); ``"glorot"``: Glorot uniform (Heim et al., 2020);
             ``"uniform"``: U[0, 1).
         init_scale: factor on the initial parameters.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -62,9 +55,18 @@ class NAC(Unit):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, *, init: NACInit = "nac", init_scale: float = 1.0
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        init: NACInit = "nac",
+        init_scale: float = 1.0,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(in_features, out_features, init=init, init_scale=init_scale)
+        super().__init__(
+            in_features, out_features, device=device, dtype=dtype, init=init, init_scale=init_scale
+        )
         self.init = one_of("init", init, get_args(NACInit))
         self.init_scale = number("init_scale", init_scale)
         self.weight_tanh = self.new_weight()
@@ -79,7 +81,6 @@ class NAC(Unit):
         return (nac_weight(self.weight_tanh, self.weight_sigmoid),)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check_input(x)
         (weight,) = self.effective_weights()
         return weighted_sum(x, weight)
 
@@ -101,6 +102,7 @@ class NACMul(Unit):
             NAC•,NMU, W itself, held in [0, 1] by :meth:`project_`, with the penalty of :class:`NMU`,
             U[0.25, 0.75].
         eps: :math:`\epsilon`, added to the magnitudes.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -122,14 +124,22 @@ class NACMul(Unit):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, *, weight: NACMulWeight = "tanh-sigmoid", eps: float = 1e-7
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        weight: NACMulWeight = "tanh-sigmoid",
+        eps: float = 1e-7,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(in_features, out_features, weight=weight, eps=eps)
+        super().__init__(in_features, out_features, device=device, dtype=dtype, weight=weight, eps=eps)
         self.construction = one_of("weight", weight, get_args(NACMulWeight))
         self.eps = number("eps", eps, low=0.0)
         if weight == "tanh-sigmoid":
             self.weight_tanh = self.new_weight()
         if weight == "linear":
+            self.discrete_values = {"weight": (0, 1)}
             self.weight = self.new_weight()
         else:
             self.weight_sigmoid = self.new_weight()
@@ -152,18 +162,8 @@ class NACMul(Unit):
         return (clamped(self.weight, 0, 1),)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check_input(x)
         (weight,) = self.effective_weights()
         return _powers(x, weight, self.eps)
-
-    def project_(self) -> None:
-        """Clamp a linear weight to [0, 1] in place; nothing otherwise."""
-        if self.construction == "linear":
-            clamp_(self.weight, 0, 1)
-
-    def penalty(self) -> Tensor:
-        """Mean distance of a linear weight from {0, 1}; zero otherwise."""
-        return distance_to_binary(self.weight).mean() if self.construction == "linear" else super().penalty()
 
 
 class NALU(Unit):
@@ -186,6 +186,7 @@ class NALU(Unit):
             bias; ``"glorot"``: all Glorot uniform, the bias U[-b, b], b = sqrt(6 / out) (Heim et al., simple
             task); ``"uniform"``: all U[0, 1), zero bias (with ``init_scale=0.1``: their large-scale task).
         init_scale: factor on all initial parameters.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -220,10 +221,14 @@ class NALU(Unit):
         eps: float = 1e-7,
         init: NACInit = "nac",
         init_scale: float = 1.0,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
             in_features,
             out_features,
+            device=device,
+            dtype=dtype,
             shared=shared,
             gate_bias=gate_bias,
             eps=eps,
@@ -241,7 +246,7 @@ class NALU(Unit):
             self.weight_sigmoid_mul = self.new_weight()
         self.gate_weight = self.new_weight()
         has_bias = boolean("gate_bias", gate_bias)
-        self.register_parameter("gate_bias", nn.Parameter(torch.empty(out_features)) if has_bias else None)
+        self.register_parameter("gate_bias", self.new_parameter(self.out_features) if has_bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -271,7 +276,6 @@ class NALU(Unit):
         return _powers(x, weight, self.eps) if self._examples_are_more() else exp_log(x, weight, self.eps)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check_input(x)
         weights = self.effective_weights()
         parts = self.gate(x), weighted_sum(x, weights[0]), self.multiply(x, weights[-1])
         return self._elementwise(

@@ -7,16 +7,8 @@ from torch import Tensor
 
 from nalm.units import init as initial
 from nalm.units.checks import number, one_of
-from nalm.units.functional import (
-    Rounding,
-    clamp_,
-    clamped,
-    distance_to_binary,
-    distance_to_ternary,
-    identity_product,
-    weighted_sum,
-)
-from nalm.units.unit import Unit
+from nalm.units.functional import Rounding, clamped, identity_product, weighted_sum
+from nalm.units.unit import Device, Unit
 
 NAUClamp = Literal["step", "forward", "none"]
 NAUInit = Literal["capped-glorot", "glorot", "uniform"]
@@ -44,6 +36,7 @@ class NAU(Unit):
         init: initial distribution: ``"capped-glorot"``, U[-r, r] with r = min(0.5, sqrt(6 / (in + out)));
             ``"glorot"``, the same without the cap (Heim et al.); ``"uniform"``, U[0, 1).
         init_scale: factor on the initial weight.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -71,9 +64,20 @@ class NAU(Unit):
         clamp: NAUClamp = "step",
         init: NAUInit = "capped-glorot",
         init_scale: float = 1.0,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(in_features, out_features, clamp=clamp, init=init, init_scale=init_scale)
+        super().__init__(
+            in_features,
+            out_features,
+            device=device,
+            dtype=dtype,
+            clamp=clamp,
+            init=init,
+            init_scale=init_scale,
+        )
         self.clamp = one_of("clamp", clamp, get_args(NAUClamp))
+        self.discrete_values = {} if clamp == "none" else {"weight": (-1, 0, 1)}
         self.init = one_of("init", init, get_args(NAUInit))
         self.init_scale = number("init_scale", init_scale)
         self.weight = self.new_weight()
@@ -86,18 +90,13 @@ class NAU(Unit):
         return (self.weight if self.clamp == "none" else clamped(self.weight, -1, 1),)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check_input(x)
         (weight,) = self.effective_weights()
         return weighted_sum(x, weight)
 
     def project_(self) -> None:
         """Clamp the weight to [-1, 1] in place if ``clamp="step"``."""
         if self.clamp == "step":
-            clamp_(self.weight, -1, 1)
-
-    def penalty(self) -> Tensor:
-        """Mean distance of the stored weight from {-1, 0, 1} (Eq. 6, one layer); zero without clamp."""
-        return super().penalty() if self.clamp == "none" else distance_to_ternary(self.weight).mean()
+            super().project_()
 
 
 class NMU(Unit):
@@ -121,6 +120,7 @@ class NMU(Unit):
         rounding: how a factor :math:`W x + 1 - W` is rounded. ``"exact"``: as :math:`W x + (1 - W)`, which is
             x where W is 1; ``"sequential"``: from left to right, as the authors' code does, which loses the
             digits of x below the rounding of 1.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -140,6 +140,8 @@ class NMU(Unit):
         tensor([-10.])
     """
 
+    discrete_values = {"weight": (0, 1)}
+
     def __init__(
         self,
         in_features: int,
@@ -149,9 +151,18 @@ class NMU(Unit):
         init: NMUInit = "nmu",
         init_scale: float = 1.0,
         rounding: Rounding = "exact",
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            in_features, out_features, clamp=clamp, init=init, init_scale=init_scale, rounding=rounding
+            in_features,
+            out_features,
+            device=device,
+            dtype=dtype,
+            clamp=clamp,
+            init=init,
+            init_scale=init_scale,
+            rounding=rounding,
         )
         self.clamp = one_of("clamp", clamp, get_args(NMUClamp))
         self.init = one_of("init", init, get_args(NMUInit))
@@ -167,18 +178,13 @@ class NMU(Unit):
         return (clamped(self.weight, 0, 1),)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check_input(x)
         (weight,) = self.effective_weights()
         return identity_product(x, weight, self.rounding == "exact")
 
     def project_(self) -> None:
         """Clamp the weight to [0, 1] in place if ``clamp="step"``."""
         if self.clamp == "step":
-            clamp_(self.weight, 0, 1)
-
-    def penalty(self) -> Tensor:
-        """Mean distance of the stored weight from {0, 1} (Eq. 11, one layer)."""
-        return distance_to_binary(self.weight).mean()
+            super().project_()
 
 
 class GatedNAUNMU(Unit):
@@ -194,6 +200,7 @@ class GatedNAUNMU(Unit):
     Args:
         in_features: number of inputs.
         out_features: number of outputs.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -216,10 +223,12 @@ class GatedNAUNMU(Unit):
                 [6.]])
     """
 
-    def __init__(self, in_features: int, out_features: int) -> None:
-        super().__init__(in_features, out_features)
-        self.add = NAU(in_features, out_features)
-        self.mul = NMU(in_features, out_features)
+    def __init__(
+        self, in_features: int, out_features: int, *, device: Device = None, dtype: torch.dtype | None = None
+    ) -> None:
+        super().__init__(in_features, out_features, device=device, dtype=dtype)
+        self.add = NAU(in_features, out_features, device=device, dtype=dtype)
+        self.mul = NMU(in_features, out_features, device=device, dtype=dtype)
         self.gate_weight = self.new_weight()
         initial.fill_(self.gate_weight, "glorot")
 
@@ -237,7 +246,6 @@ class GatedNAUNMU(Unit):
         return torch.sigmoid(weighted_sum(x, self.gate_weight))
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check_input(x)
         gate = self.gate(x)
         return gate * self.add(x) + (1 - gate) * self.mul(x)
 
@@ -249,3 +257,8 @@ class GatedNAUNMU(Unit):
     def penalty(self) -> Tensor:
         """Sum of the penalties of the two sub-units."""
         return self.add.penalty() + self.mul.penalty()
+
+    def round_(self) -> None:
+        """Round both weights in place; the gate stays as it is."""
+        self.add.round_()
+        self.mul.round_()

@@ -7,23 +7,17 @@ from torch import Tensor, nn
 
 from nalm.units import init as initial
 from nalm.units.checks import number, one_of, subset
-from nalm.units.functional import (
-    clamp_,
-    clamped,
-    complex_power,
-    distance_to_binary,
-    distance_to_signs,
-    distance_to_ternary,
-    phase,
-)
-from nalm.units.unit import Unit
+from nalm.units.functional import clamped, complex_power, distance, distance_to_ternary, phase
+from nalm.units.unit import Device, Unit
 
 NPUInit = Literal["glorot", "capped-glorot", "uniform"]
 NaiveNPUPart = Literal["weight", "weight_im"]
 NPUPart = Literal["weight", "weight_im", "gate"]
 RealNPUPart = Literal["weight", "gate"]
 
-WEIGHT_DISTANCES = {(-1, 1): distance_to_signs, (-1, 0, 1): distance_to_ternary}
+DISCRETE_WEIGHTS = (-1, 1), (-1, 0, 1)
+# Mistry et al. write [-1, 1] for the gate too; their code clips it to [0, 1].
+BOUNDS = {"weight": (-1, 1), "weight_im": (-1, 1), "gate": (0, 1)}
 
 
 class PowerUnit(Unit):
@@ -47,6 +41,7 @@ class PowerUnit(Unit):
         clip: the parameters that :meth:`project_` clamps.
         discretise: the parameters that :meth:`penalty` counts.
         discretise_to: the values to which the penalty pulls the weight.
+        device, dtype: of the parameters, as in torch's own layers.
     """
 
     weight_im: nn.Parameter | None
@@ -65,10 +60,14 @@ class PowerUnit(Unit):
         clip: tuple[str, ...],
         discretise: tuple[str, ...],
         discretise_to: tuple[int, ...],
+        device: Device,
+        dtype: torch.dtype | None,
     ) -> None:
         super().__init__(
             in_features,
             out_features,
+            device=device,
+            dtype=dtype,
             init=init,
             init_scale=init_scale,
             eps=eps,
@@ -83,10 +82,12 @@ class PowerUnit(Unit):
         self.gate_init = None if gate_init is None else number("gate_init", gate_init)
         self.clip = clip
         self.discretise = discretise
-        self.discretise_to = one_of("discretise_to", tuple(discretise_to), tuple(WEIGHT_DISTANCES))
+        self.discretise_to = one_of("discretise_to", tuple(discretise_to), DISCRETE_WEIGHTS)
+        values = {"weight": self.discretise_to, "weight_im": (0,), "gate": (0, 1)}
+        self.discrete_values = {name: values[name] for name in discretise}
         self.weight = self.new_weight()
         self.register_parameter("weight_im", self.new_weight() if imaginary else None)
-        self.register_parameter("gate", None if gate_init is None else nn.Parameter(torch.empty(in_features)))
+        self.register_parameter("gate", None if gate_init is None else self.new_parameter(self.in_features))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -101,7 +102,6 @@ class PowerUnit(Unit):
         return (self.weight,) if self.weight_im is None else (self.weight, self.weight_im)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check_input(x)
         eps = torch.finfo(x.dtype).eps if self.eps is None else self.eps
         r, k = torch.abs(x) + eps, phase(x)
         if self.gate is not None:
@@ -113,13 +113,9 @@ class PowerUnit(Unit):
 
     def project_(self) -> None:
         """Clamp in place the parameters named in ``clip``: weights to [-1, 1], the gate to [0, 1]."""
-        if "weight" in self.clip:
-            clamp_(self.weight, -1, 1)
-        if "weight_im" in self.clip:
-            clamp_(self.weight_im, -1, 1)  # type: ignore[arg-type]
-        if "gate" in self.clip:
-            # Mistry et al. write [-1, 1] for the gate too; their code clips it to [0, 1].
-            clamp_(self.gate, 0, 1)  # type: ignore[arg-type]
+        for name, bounds in BOUNDS.items():
+            if name in self.clip:
+                self.clamp_(name, *bounds)
 
     def penalty(self) -> Tensor:
         """Sum over the parameters named in ``discretise`` of their distance from discrete values.
@@ -127,13 +123,13 @@ class PowerUnit(Unit):
         ``weight``: mean distance to ``discretise_to``; ``gate``: mean distance of the stored, unclamped gate
         to {0, 1}; ``weight_im``: sum of absolute values (the authors' code takes no mean here).
         """
-        total = super().penalty()
+        total = self.weight.new_zeros(())
         if "weight" in self.discretise:
-            total = total + WEIGHT_DISTANCES[self.discretise_to](self.weight).mean()
+            total = total + distance(self.weight, self.discretise_to).mean()
         if "weight_im" in self.discretise:
             total = total + torch.abs(self.weight_im).sum()  # type: ignore[arg-type]
         if "gate" in self.discretise:
-            total = total + distance_to_binary(self.gate).mean()  # type: ignore[arg-type]
+            total = total + distance(self.gate, (0, 1)).mean()  # type: ignore[arg-type]
         return total
 
     def sparsity_error(self) -> Tensor:
@@ -164,6 +160,7 @@ class NaiveNPU(PowerUnit):
         clip: subset of ``("weight", "weight_im")`` that :meth:`project_` clamps to [-1, 1].
         discretise: subset of ``("weight", "weight_im")`` that :meth:`penalty` counts.
         discretise_to: values to which the penalty pulls ``weight``: ``(-1, 1)`` or ``(-1, 0, 1)``.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -194,6 +191,8 @@ class NaiveNPU(PowerUnit):
         clip: tuple[NaiveNPUPart, ...] = (),
         discretise: tuple[NaiveNPUPart, ...] = (),
         discretise_to: tuple[int, ...] = (-1, 1),
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
             in_features,
@@ -206,6 +205,8 @@ class NaiveNPU(PowerUnit):
             clip=subset("clip", clip, get_args(NaiveNPUPart)),
             discretise=subset("discretise", discretise, get_args(NaiveNPUPart)),
             discretise_to=discretise_to,
+            device=device,
+            dtype=dtype,
         )
 
 
@@ -233,6 +234,7 @@ class NPU(PowerUnit):
             and the gate to [0, 1].
         discretise: subset of ``("weight", "weight_im", "gate")`` that :meth:`penalty` counts.
         discretise_to: values to which the penalty pulls ``weight``: ``(-1, 1)`` or ``(-1, 0, 1)``.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -266,6 +268,8 @@ class NPU(PowerUnit):
         clip: tuple[NPUPart, ...] = (),
         discretise: tuple[NPUPart, ...] = (),
         discretise_to: tuple[int, ...] = (-1, 1),
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
             in_features,
@@ -278,6 +282,8 @@ class NPU(PowerUnit):
             clip=subset("clip", clip, get_args(NPUPart)),
             discretise=subset("discretise", discretise, get_args(NPUPart)),
             discretise_to=discretise_to,
+            device=device,
+            dtype=dtype,
         )
 
 
@@ -307,6 +313,7 @@ class RealNPU(PowerUnit):
         discretise: subset of ``("weight", "gate")`` that :meth:`penalty` counts.
         discretise_to: values to which the penalty pulls ``weight``: ``(-1, 1)``, where a zero weight is
             penalised (the authors' default), or ``(-1, 0, 1)`` as their main text says.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -339,6 +346,8 @@ class RealNPU(PowerUnit):
         clip: tuple[RealNPUPart, ...] = (),
         discretise: tuple[RealNPUPart, ...] = (),
         discretise_to: tuple[int, ...] = (-1, 1),
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
             in_features,
@@ -351,4 +360,6 @@ class RealNPU(PowerUnit):
             clip=subset("clip", clip, get_args(RealNPUPart)),
             discretise=subset("discretise", discretise, get_args(RealNPUPart)),
             discretise_to=discretise_to,
+            device=device,
+            dtype=dtype,
         )

@@ -9,17 +9,15 @@ from nalm.units import init as initial
 from nalm.units.checks import boolean, number, one_of
 from nalm.units.functional import (
     Rounding,
-    clamp_,
     clamped,
-    distance_to_binary,
-    distance_to_ternary,
+    distance,
     identity_product,
     phase,
     product,
     selected,
     weighted_sum,
 )
-from nalm.units.unit import Unit
+from nalm.units.unit import Device, Unit
 
 NMRUGate = Literal["zero", "identity"] | None
 Power = Literal["exp-log", "pow"]
@@ -57,6 +55,7 @@ class NRU(Unit):
             than twice as fast, with finite gradients at 0, which counts as the smallest normal number;
             ``"pow"``: by :func:`torch.pow`, as in evaluation and in the authors' code, which loses fewer
             digits of large powers.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -76,6 +75,8 @@ class NRU(Unit):
         tensor([-1.5000])
     """
 
+    discrete_values = {"weight": (-1, 0, 1)}
+
     def __init__(
         self,
         in_features: int,
@@ -84,9 +85,17 @@ class NRU(Unit):
         separate_sign: bool = False,
         rounding: Rounding = "exact",
         power: Power = "exp-log",
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            in_features, out_features, separate_sign=separate_sign, rounding=rounding, power=power
+            in_features,
+            out_features,
+            device=device,
+            dtype=dtype,
+            separate_sign=separate_sign,
+            rounding=rounding,
+            power=power,
         )
         self.separate_sign = boolean("separate_sign", separate_sign)
         self.rounding = one_of("rounding", rounding, get_args(Rounding))
@@ -104,7 +113,6 @@ class NRU(Unit):
         return torch.exp(self.weight * torch.log(clamped(magnitude, low=torch.finfo(magnitude.dtype).tiny)))
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check_input(x)
         # The smooth |W| has a gradient at 0, but lets every |W| > 0.003 count in full: a run's training loss
         # and its validation error agree only once the weight is discrete.
         select = torch.tanh(TANH_SCALE * self.weight).square() if self.training else torch.abs(self.weight)
@@ -116,14 +124,6 @@ class NRU(Unit):
             return product(selected(sign * powers, select, exact))
         signs = torch.pow(sign, torch.round(self.weight).detach())
         return product(selected(powers, select, exact)) * product(signs)
-
-    def project_(self) -> None:
-        """Clamp the weight to [-1, 1] in place."""
-        clamp_(self.weight, -1, 1)
-
-    def penalty(self) -> Tensor:
-        """Mean distance of the weight from {-1, 0, 1}."""
-        return distance_to_ternary(self.weight).mean()
 
 
 class NMRU(Unit):
@@ -152,6 +152,7 @@ class NMRU(Unit):
             code; None for the machine epsilon of the input's dtype. In evaluation it is exact.
         rounding: how a factor is rounded, ``"exact"`` or ``"sequential"``, as in :class:`NRU`; the authors'
             code rounds from left to right.
+        device, dtype: of the parameters, as in torch's own layers.
 
     Shape:
         - input ``(..., in_features)``, output ``(..., out_features)``
@@ -186,17 +187,28 @@ class NMRU(Unit):
         gate_share: float = 0.1,
         eps: float | None = None,
         rounding: Rounding = "exact",
+        device: Device = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            in_features, out_features, sign=sign, gate=gate, gate_share=gate_share, eps=eps, rounding=rounding
+            in_features,
+            out_features,
+            device=device,
+            dtype=dtype,
+            sign=sign,
+            gate=gate,
+            gate_share=gate_share,
+            eps=eps,
+            rounding=rounding,
         )
         self.sign = boolean("sign", sign)
         self.gate_to = one_of("gate", gate, ("zero", "identity", None))
         self.gate_share = number("gate_share", gate_share, low=0.0)
         self.eps = None if eps is None else number("eps", eps, low=0.0)
         self.rounding = one_of("rounding", rounding, get_args(Rounding))
-        self.weight = self.new_weight(2 * in_features)
-        self.register_parameter("gate", None if gate is None else nn.Parameter(torch.empty(2 * in_features)))
+        self.discrete_values = {"weight": (0, 1)} if gate is None else {"weight": (0, 1), "gate": (0, 1)}
+        self.weight = self.new_weight(2 * self.in_features)
+        self.register_parameter("gate", None if gate is None else self.new_parameter(2 * self.in_features))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -214,7 +226,6 @@ class NMRU(Unit):
         return identity_product(magnitude, weight, self.rounding == "exact"), weighted_sum(k, weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check_input(x)
         eps = torch.finfo(x.dtype).eps if self.eps is None else self.eps
         reciprocal = 1 / (x + eps) if self.training else 1 / x
         weights = self.weight.chunk(2, dim=-1)
@@ -225,13 +236,7 @@ class NMRU(Unit):
         y = product_x * product_r
         return y * torch.cos(angle_x + angle_r) if self.sign else y
 
-    def project_(self) -> None:
-        """Clamp the weight and the gate to [0, 1] in place."""
-        clamp_(self.weight, 0, 1)
-        if self.gate is not None:
-            clamp_(self.gate, 0, 1)
-
     def penalty(self) -> Tensor:
         """Mean distance of the weight from {0, 1}, and ``gate_share`` times that of the gate."""
-        total = distance_to_binary(self.weight).mean()
-        return total if self.gate is None else total + self.gate_share * distance_to_binary(self.gate).mean()
+        total = distance(self.weight, (0, 1)).mean()
+        return total if self.gate is None else total + self.gate_share * distance(self.gate, (0, 1)).mean()

@@ -1,5 +1,5 @@
-"""What a whole model says of its units: functions of any module that contains units, a reader's own network
-included.
+"""What a training loop asks of a whole model: functions of any module that contains units, a reader's own
+network included.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nalm.units.unit import Unit
 
-__all__ = ["outermost_units", "penalty", "project_", "sparsity_error"]
+__all__ = ["outermost_units", "penalty", "project_", "ramp", "round_", "sparsity_error"]
 
 
 def outermost_units(module: nn.Module) -> Iterator[Unit]:
@@ -24,15 +24,67 @@ def outermost_units(module: nn.Module) -> Iterator[Unit]:
 
 
 def penalty(model: nn.Module) -> Tensor:
-    """The sum of the discretisation penalties of the model's units (a sum over layers, not a mean)."""
-    return sum(unit.penalty() for unit in outermost_units(model))  # type: ignore[return-value]
+    """The sum of the discretisation penalties of the model's units (a sum over layers, not a mean).
+
+    Raises:
+        ValueError: if the model has no units.
+    """
+    return sum(unit.penalty() for unit in _units(model))  # type: ignore[return-value]
+
+
+def ramp(step: float, start: float, end: float) -> float:
+    r"""The share of its weight that a penalty has at a step,
+    :math:`\mathrm{clip}((t - s)/(e - s), 0, 1)`: 0 until ``start``, 1 from ``end`` on.
+
+    Madsen & Johansen (2020), section 3.3; Mistry et al. (2022), section 4.
+
+    Raises:
+        ValueError: if ``end`` is not after ``start``.
+
+    Example:
+        >>> [ramp(step, 100, 200) for step in (0, 100, 150, 200, 1000)]
+        [0.0, 0.0, 0.5, 1.0, 1.0]
+    """
+    if end <= start:
+        raise ValueError(f"A ramp ends after it starts, but start={start} and end={end}.")
+    return min(max((step - start) / (end - start), 0.0), 1.0)
 
 
 @torch.no_grad()
 def project_(model: nn.Module) -> None:
-    """Apply each unit's constraint in place; to be called after an optimiser step."""
+    """Apply each unit's constraint in place; to be called after every optimiser step.
+
+    So that no step is forgotten, the optimiser can call it:
+
+        >>> from nalm import NAU, NMU, project_
+        >>> model = nn.Sequential(NAU(2, 2), NMU(2, 1))
+        >>> optimiser = torch.optim.SGD(model.parameters(), lr=1000.0)
+        >>> hook = optimiser.register_step_post_hook(lambda *_: project_(model))
+        >>> model(torch.rand(8, 2)).mean().backward()
+        >>> optimiser.step()
+        >>> bool((model[1].weight >= 0).all() and (model[1].weight <= 1).all())
+        True
+    """
     for unit in outermost_units(model):
         unit.project_()
+
+
+def round_(model: nn.Module) -> None:
+    """Round the parameters of all units to the nearest of their discrete values, in place.
+
+    Raises:
+        ValueError: if the model has no units, or one without discrete values.
+
+    Example:
+        >>> from nalm import NMU
+        >>> model = nn.Sequential(NMU(2, 1))
+        >>> _ = nn.init.constant_(model[0].weight, 0.9)
+        >>> round_(model)
+        >>> model(torch.tensor([3.0, 4.0])).detach()
+        tensor([12.])
+    """
+    for unit in _units(model):
+        unit.round_()
 
 
 @torch.no_grad()
@@ -40,3 +92,9 @@ def sparsity_error(model: nn.Module) -> Tensor:
     """The largest sparsity error of the model's units; NaN for a model without units."""
     errors = [unit.sparsity_error() for unit in outermost_units(model)]
     return torch.stack(errors).amax() if errors else next(model.parameters()).new_full((), torch.nan)
+
+
+def _units(model: nn.Module) -> list[Unit]:
+    if units := list(outermost_units(model)):
+        return units
+    raise ValueError(f"This {type(model).__name__} contains no unit.")

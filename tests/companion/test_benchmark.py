@@ -7,6 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,13 +31,9 @@ from companion.benchmark import (
 )
 from companion.benchmark import __main__ as command
 from companion.benchmark.__main__ import main
-from companion.benchmark.alternatives import (
-    eager_batch_drawn_beforehand,
-    eager_call_for_all,
-    eager_call_for_each,
-)
+from companion.benchmark.alternatives import batch_drawn_beforehand, call_for_all, call_for_each
 from companion.benchmark.floor import floor
-from companion.benchmark.rates import eager_ensembles, rate, shares, side_by_side
+from companion.benchmark.rates import ensembles, rate, shares, side_by_side
 from companion.benchmark.starts import Importing, Start
 from companion.benchmark.workloads import models_runs
 
@@ -174,12 +171,12 @@ def test_runs_are_shared_evenly() -> None:
 
 
 def test_one_call_for_all_models_does_what_a_call_for_each_does() -> None:
-    ensembles = models_runs(2, 3, 20)
-    apart, together = eager_call_for_each(ensembles)(), eager_call_for_all(ensembles)()[0]
+    asked = models_runs(2, 3, 20)
+    apart, together = call_for_each(asked, compiled=False)(), call_for_all(asked, compiled=False)()[0]
     for (parameters, _), (others, _) in zip(apart, together, strict=True):
         assert all(torch.equal(parameters[name], others[name]) for name in parameters)
     assert [p.shape for p in apart[0][0].values()] == [
-        p.shape for p in eager_batch_drawn_beforehand(ensembles)()[0][0].values()
+        p.shape for p in batch_drawn_beforehand(asked, compiled=False)()[0][0].values()
     ]
 
 
@@ -188,7 +185,7 @@ def test_two_processes_train_side_by_side_and_the_slower_one_counts(monkeypatch:
     monkeypatch.setattr(
         rates, "side_by_side", lambda *arguments: taken.extend(side_by_side(*arguments)) or taken
     )
-    found = rate(eager_ensembles, shares(division_runs(runs=4, iterations=20), 2))
+    found = rate(partial(ensembles, compiled=False), shares(division_runs(runs=4, iterations=20), 2))
     assert len(taken) == 2 and found == pytest.approx(4 * 20 / max(taken))
 
 

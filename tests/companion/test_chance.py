@@ -7,7 +7,6 @@ from companion.division import chance
 from companion.division.chance import STATEMENTS, Sample, further_runs, replayed, shares
 from companion.recorded import read
 from companion.rows import NOT_RUN
-from companion.scoreboard import load
 from companion.scoreboard.items import ITEMS
 
 from nalm.records import PUBLISHED, Store, recorded_runs
@@ -43,11 +42,6 @@ def test_the_scoreboard_judges_the_same(statement):
         claims.append(next(one.agrees for one in item.statements(again) if one.what == statement.what))
     assert statement.holds(Sample(rows, drawn)).tolist() == claims
     assert not claims[0]
-
-
-def test_statements_are_those_that_differ():
-    board = load().query("paper == 'division'").set_index("item")
-    assert all(one.what in board.loc[one.item, "differing"].split("; ") for one in STATEMENTS)
 
 
 def test_shares():
@@ -104,19 +98,16 @@ def test_recorded_runs_are_those_of_the_rows():
     assert [run.key for run in recorded_runs("division/losses")] == rows["key"].tolist()
 
 
-def test_explanations_by_chance_rest_on_rows():
-    """Chance is what at least one sample of 25 further seeds in twenty shows, and nothing else."""
-    found = shares(Store(PUBLISHED, "division/further-seeds").read(), samples=2000)
-    for line in found.itertuples():
-        explanations = [one for one in DIVISION[line.item].explanations if line.what in one.of]
-        by_chance = [one for one in explanations if one.said(read).startswith("Chance:")]
-        assert bool(by_chance) == (line.share >= chance.LIMIT)
-
-
 def test_replays_of_all_its_runs_decide():
-    """Of our 25 seeds, as of any others; where a model has no replays, nothing is said."""
+    """Of our 25 seeds, as of any others; where a run has no replay, nothing is said."""
     hardest = next(one for one in STATEMENTS if one.item == "Figure 23")
-    rows = rows_of(hardest)
-    assert replayed(hardest, rows.assign(of="division/redundancy")) == "no"
-    assert replayed(hardest, rows[rows["range"] != "U[1,2)"].assign(of="division/redundancy")) == NOT_RUN
-    assert replayed(hardest, rows.assign(of="division/losses")) == NOT_RUN
+    again = read("division/replay")
+
+    def without(rows):
+        return lambda experiment: rows if experiment == "division/replay" else read(experiment)
+
+    assert replayed(hardest, read) == "yes"
+    nmru = rows_of(hardest)
+    assert replayed(hardest, without(again[again["replays"] != nmru["key"].iloc[0]])) == NOT_RUN
+    own = nmru.assign(replays=nmru["key"], key="again-" + nmru["key"])  # each its own replay
+    assert replayed(hardest, without(own)) == "no"

@@ -1,0 +1,72 @@
+"""On how many ranges a model is better, and what the same experiment with other seeds would count."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from companion import measures
+from companion.division.compared import ranges_where, success
+
+from nalm.tasks import UNIFORM_RANGES
+
+RANGES = list(UNIFORM_RANGES)
+
+
+def _rows(solved, ranges=1):
+    """Runs of each model, whose seeds below a number are solved on all ranges."""
+    return pd.DataFrame(
+        [
+            {"model": model, "range": place, "seed": seed, "success": seed < count}
+            for model, count in solved.items()
+            for place in RANGES[:ranges]
+            for seed in range(25)
+        ]
+    )
+
+
+def test_a_count_of_ranges_comes_with_what_other_seeds_would_give():
+    solved = {("a", 0): 25, ("b", 0): 5, ("a", 1): 13, ("b", 1): 12, ("a", 2): 0, ("b", 2): 25}
+    rows = [
+        {"model": m, "range": RANGES[r], "seed": seed, "success": seed < count}
+        for (m, r), count in solved.items()
+        for seed in range(25)
+    ]
+    found = ranges_where(pd.DataFrame(rows), "a", "b", np.greater, 3, "")
+    assert (found.ours.estimate, found.ours.low, found.ours.high) == (2, 1, 2)
+    assert found.predicted and not found.agrees
+
+
+def test_seeds_that_two_models_share_are_drawn_for_both():
+    """One model solves with the seeds of the other and with eight more, on every range: so would it in nearly
+    every such experiment. With four more, but others, it would not.
+    """
+
+    def better(shift):
+        rows = [
+            {"model": m, "range": place, "seed": seed, "success": (seed + moved) % 25 < count}
+            for m, moved, count in (("a", 0, 18), ("b", shift, 10))
+            for place in RANGES[:6]
+            for seed in range(25)
+        ]
+        return ranges_where(pd.DataFrame(rows), "a", "b", np.greater, 6, "").ours
+
+    assert better(0).low > better(12).low
+
+
+def test_another_experiment_has_other_seeds_as_well():
+    """A number of solved runs has twice the variance of a binomial one: it is not known of ours either."""
+    found = ranges_where(_rows({"a": 12, "b": 0}), "a", "b", lambda one, other: one, 12, "").ours
+    deviation = np.sqrt(2 * 25 * 0.48 * 0.52)
+    assert found.estimate == 12
+    assert (found.low, found.high) == pytest.approx((12 - 1.96 * deviation, 12 + 1.96 * deviation), abs=1)
+
+
+def test_that_no_seed_fails_does_not_say_that_none_ever_does():
+    found = ranges_where(_rows({"a": 25, "b": 25}, ranges=6), "a", "b", np.less, 0, "").ours
+    assert found.estimate == found.low == 0 < found.high
+
+
+def test_a_rate_of_several_ranges_knows_that_they_share_seeds():
+    one, six = (success(_rows({"a": 10}, ranges), "a") for ranges in (1, 6))
+    assert (six.estimate, six.n) == (0.4, 150)
+    assert (six.low, six.high) == pytest.approx((one.low, one.high))
+    assert one == measures.success_rate([True] * 10 + [False] * 15)

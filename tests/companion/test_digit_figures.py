@@ -8,10 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from companion.figures import over_lengths
-from companion.nau_nmu import digits, drawn
-from companion.nau_nmu.digit_runs import LENGTHS, MODELS
+from companion.nau_nmu import digits, drawn, sequential_mnist, sequential_sums
+from companion.nau_nmu.digit_runs import ITERATIONS, LENGTHS, MODELS
+from companion.rows import Rows
+from companion.scoreboard import board
+from companion.scoreboard.page import missing, readme_block
 from companion.statements import Claim, Comparison
 from scipy.stats import t
+
+from nalm.records import PUBLISHED
 
 ERRORS = (0.9, 1.0, 1.1)  # of the reference runs, at every length
 
@@ -44,7 +49,7 @@ def _as_drawn(item, change=None):
                     ((at.estimate if at else 1e4) * (1 + 0.01 * (-1) ** seed), 0.5)
                 ] * (seed < won)
             rows.append(row | {"lows": json.dumps(lows)})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).assign(iterations=ITERATIONS[operation], stream="own")
 
 
 def test_the_threshold_is_the_end_of_an_interval_of_the_reference_runs():
@@ -75,8 +80,8 @@ def test_what_is_drawn_agrees_with_itself(item):
     assert not [one.what for one in found if not one.agrees and "sparsity error" not in one.what]
 
 
-def test_only_runs_of_full_length_stand_beside_the_figure():
-    rows = _as_drawn("Figure 15").assign(iterations=388_388)
+def test_only_long_runs_stand_beside_the_figure():
+    rows = _as_drawn("Figure 15")
     found = digits.as_drawn("Figure 15", rows).set_index(["model", "length"])
     values = drawn.values("Fig15")
     assert set(found.index.levels[0]) == set(digits.FIGURES["Figure 15"][1].values())
@@ -88,6 +93,8 @@ def test_only_runs_of_full_length_stand_beside_the_figure():
     for (model, length), success in found["success"].items():
         assert success == values[length, model, "success"].estimate
     assert digits.as_drawn("Figure 15", rows.assign(iterations=3_880)) is None
+    both = pd.concat([rows.assign(iterations=42_680), rows.assign(iterations=3_880, test_20=0.0)])
+    assert digits.as_drawn("Figure 15", both).set_index(["model", "length"])["success"]["NMU", "20"] == 0.8
     assert digits.as_drawn("Figure 15", rows[rows["model"] != "exact product"]) is None
     assert digits.as_drawn("Figure 15", rows[rows["model"] == "exact product"]) is None
 
@@ -98,8 +105,9 @@ def test_only_runs_of_full_length_stand_beside_the_figure():
         (
             "Figure 4",
             {"NMU": 1},
-            "the NMU does not hinder the network before it: most runs are solved at every length",
+            "the NMU does not hinder the network before it: most runs are solved on 1 and 2 digits",
         ),
+        ("Figure 4", {"NMU": 1}, "the NMU extrapolates: most runs are solved on 3 to 20 digits"),
         ("Figure 4", {"LSTM": 9}, "NALU and LSTM are not solved"),
         ("Figure 13", {"NAU": 0}, "most NAUs are solved, at any length"),
         (
@@ -123,7 +131,7 @@ def test_without_the_penalty_models_that_are_sparse_differ():
 @pytest.mark.parametrize("item", digits.FIGURES)
 def test_no_drawn_success_rate_leaves_its_range(item):
     values = drawn.values(item.replace("Figure ", "Fig"))
-    rows = _as_drawn(item).assign(iterations=388_388)
+    rows = _as_drawn(item)
     figure = over_lengths(digits.as_drawn(item, rows), drawn.drawn(item.replace("Figure ", "Fig"), "length"))
     success = figure.axes[0]
     drawn_rates = np.concatenate([line.get_ydata() for line in success.get_lines()])
@@ -142,3 +150,84 @@ def test_the_figures_draw_all_models_of_the_paper():
     assert {operation: names | {digits.REFERENCE[operation]} for operation, names in drawn_here.items()} == {
         o: set(m) for o, m in MODELS.items()
     }
+
+
+def _item(name):
+    product = digits.FIGURES[name][0] == "product"
+    return (sequential_mnist if product else sequential_sums).EXPERIMENT.item(name)
+
+
+def _at_horizon(item, rows):
+    """Rows of 42,680 updates of products or 9,460 of sums, with a reference run for each seed."""
+    operation, _ = digits.FIGURES[item]
+    reference = rows[(rows["model"] == digits.REFERENCE[operation]) & (rows["seed"] == 0)]
+    seeds = [reference.assign(seed=seed) for seed in range(len(ERRORS), rows["seed"].max() + 1)]
+    return pd.concat([rows, *seeds]).assign(iterations=digits.JUDGED_FROM[operation])
+
+
+def _judged(item, rows):
+    return _item(item).judge(_at_horizon(item, rows))
+
+
+@pytest.mark.parametrize(
+    ("item", "change", "verdict"),
+    [
+        ("Figure 4", {}, "reproduced so far"),
+        ("Figure 15", {}, "reproduced so far"),
+        ("Figure 13", {}, "reproduced so far"),
+        ("Figure 4", {"NMU": 1}, "differs"),
+        ("Figure 14", {}, "open"),  # its first number is solved later than the horizon
+    ],
+)
+def test_verdicts_at_the_horizon(item, change, verdict):
+    found = _judged(item, _as_drawn(item, change))
+    assert found.verdict == verdict
+    if verdict != "open":
+        assert found.said.endswith(" statements agree, at 110 of 1,001 epochs")
+
+
+def test_a_chapter_knows_the_recorded_rows_of_every_length():
+    one = pd.DataFrame({"key": ["of one's own"], "model": ["NMU"], "iterations": [20], "test_1": [1.0]})
+    every = digits.with_recorded(Rows(one), "nau-nmu/sequential-mnist").frame
+    assert every["key"].is_unique and {20, 3_880} <= set(every["iterations"])
+    assert digits.with_recorded(Rows(every), "nau-nmu/sequential-mnist").frame.shape == every.shape
+
+
+def test_few_seeds_at_the_horizon():
+    rows = _as_drawn("Figure 4")
+    found = _judged("Figure 4", rows[rows["seed"] < 5])
+    assert found.said.endswith(" statements agree, at 110 of 1,001 epochs and 5 of 10 seeds")
+    assert found.verdict == "reproduced so far"
+    assert _judged("Figure 4", _as_drawn("Figure 4", {"LSTM": 10}).query("seed < 3")).verdict == "open"
+
+
+def test_what_a_horizon_does_not_decide_is_not_compared():
+    """The NAC• needs more than 42,680 updates where the figure has it solved, and sparsity comes last."""
+    found = _judged("Figure 4", _as_drawn("Figure 4", {"NAC•": 10, "NAC•,σ": 10}))
+    said = [one.what for one in found.statements]
+    assert not [what for what in said if "sparsity" in what or "solved at" in what or "sparse" in what]
+    assert "NMU at length 20, success rate" in said and "NMU at length 6, success rate" not in said
+    assert "NAC• at length 2, success rate" not in said and "NAC•,NMU at length 15, success rate" in said
+    assert [one.what for one in found.statements if isinstance(one, Claim)] == [
+        "the NMU does not hinder the network before it: most runs are solved on 1 and 2 digits",
+        "the NMU extrapolates: most runs are solved on 3 to 20 digits",
+        "NALU and LSTM are not solved",
+    ]
+    assert any(not one.agrees for one in found.statements)  # it is solved at lengths at which it never is
+
+
+def test_the_scoreboard_counts_a_horizon_apart():
+    rows = _at_horizon("Figure 4", _as_drawn("Figure 4"))
+    rows = rows.assign(seconds=3600.0, freshness="fresh", device="a processor")
+    line = board._line(_item("Figure 4"), PUBLISHED, lambda experiment: rows)
+    assert (line["verdict"], line["seeds"], line["iterations"]) == (
+        "reproduced so far",
+        "10 of 10",
+        "42,680 of 388,388",
+    )
+    found = pd.DataFrame([line], columns=board.COLUMNS)
+    said = readme_block(found)
+    assert "0 of the 1 experiments are reproduced" in said and "1 is reproduced so far" in said
+    (left,) = missing(found).frame.to_dict("records")
+    assert (left["runs recorded"], left["of"], left["hours spent"]) == (0, 70, 70)
+    assert left["hours to go"] == round(70 * 388_388 / 42_680)

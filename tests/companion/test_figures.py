@@ -171,10 +171,31 @@ def test_one_panel_without_solved_runs(summary):
     assert "no run was solved" in [text.get_text() for text in figure.axes[0].texts]
 
 
-def test_one_panel_of_zeros(summary):
-    summary[["sparsity_error", "sparsity_error_low", "sparsity_error_high"]] = 0.0
-    figure = figures.by_range(summary, panels="sparsity_error")
-    assert "0 in all solved runs" in [text.get_text() for text in figure.axes[0].texts]
+@pytest.mark.parametrize("others", [0.0, 1e-6])
+def test_zeros_stand_on_a_logarithmic_axis_where_it_says_0(summary, others):
+    for column in ("sparsity_error", "sparsity_error_low", "sparsity_error_high"):
+        summary[column] = np.where(summary["model"] == "NRU", 0.0, others)
+    (axis,) = figures.by_range(summary, panels="sparsity_error").axes
+    (zero,) = (
+        place
+        for place, label in zip(axis.get_yticks(), axis.get_yticklabels(), strict=True)
+        if label.get_text() == "0"
+    )
+    drawn = {line.get_color(): line.get_ydata() for line in axis.lines if line.get_linestyle() == "None"}
+    assert (drawn[figures.unit_style("NRU")[0]] == zero).all()
+    assert (drawn[figures.unit_style("NMRU")[0]] == (others or zero)).all()
+    assert axis.get_ylim()[0] < zero < others or not others
+    assert (len(axis.get_yticks()) > 1) == bool(others)
+
+
+def test_a_place_without_solved_runs_is_no_empty_place(summary):
+    summary.loc[summary["model"] == "NRU", ["solved_at_mean", "solved_at_low", "solved_at_high"]] = np.nan
+    summary.loc[summary["model"] == "NRU", "success"] = 0.0
+    figure = figures.by_range(summary, panels=["success", "solved_at"])
+    ticks = [line for line in figure.axes[1].lines if line.get_marker() == "|"]
+    assert sum(len(line.get_xdata()) for line in ticks) == (summary["model"] == "NRU").sum()
+    assert "no run solved" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert not [line for line in figure.axes[0].lines if line.get_marker() == "|"]
 
 
 def test_pictures_are_sharp_and_repeatable(summary):
@@ -183,6 +204,7 @@ def test_pictures_are_sharp_and_repeatable(summary):
     data, metadata = shows[0]
     picture = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
     assert picture.width == 1400 and metadata["image/png"] == {"width": 700}
+    assert set(picture.info) == {"dpi"}  # no version of matplotlib and no date
     assert picture.convert("RGBA").getpixel((0, 0)) == (255, 255, 255, 255)
     assert " at 0x" not in data["text/plain"]
 
@@ -327,6 +349,15 @@ def test_style_is_left_as_it_was():
     assert dict(matplotlib.rcParams) == before
 
 
+def test_a_table_takes_lines_as_they_come():
+    as_mappings = tables.Table([{"unit": "NRU", "n": 1}, {"unit": "NMRU", "n": 2}])
+    as_sequences = tables.Table([["NRU", 1], ["NMRU", 2]], columns=["unit", "n"])
+    as_columns = tables.Table({"unit": ["NRU", "NMRU"], "n": [1, 2]})
+    assert as_mappings._repr_html_() == as_sequences._repr_html_() == as_columns._repr_html_()
+    for nothing in ([], iter([])):
+        assert repr(tables.Table(nothing, "Runs", columns=["unit"])).split("\n")[0::2] == ["Runs", "not run"]
+
+
 def test_a_table_as_a_page_and_as_text():
     frame = pd.DataFrame(
         {
@@ -337,7 +368,7 @@ def test_a_table_as_a_page_and_as_text():
             "agrees": [True, False],
         }
     )
-    table = tables.values_beside_published(frame, caption="Success rates")
+    table = tables.Table(frame, "Success rates")
     page = table._repr_html_()
     for part in (
         "<caption>Success rates</caption>",

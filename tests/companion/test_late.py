@@ -99,6 +99,12 @@ def test_the_passes_are_those_of_insertion_sorts(keys):
     assert shell_sorted(keys).tolist() == _shell_sort_by_the_book(keys)
 
 
+def test_long_columns_keep_the_order_of_equal_ones():
+    """Up to 16 values NumPy's usual sort does so as well."""
+    keys = np.random.default_rng(0).integers(0, 6, 3000).tolist()
+    assert shell_sorted(keys).tolist() == _shell_sort_by_the_book(keys)
+
+
 def test_a_log_is_read_at_the_first_row_below_the_threshold():
     layout = Layout(("one", "two", "three"), ("add", "mul", "sub"), runs=2, logs=9, every=10)
     order = [int(row) for row in MERGED_BY_R.split()]

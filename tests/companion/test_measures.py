@@ -42,6 +42,15 @@ def test_success_rate_is_the_score_interval(counts):
     assert interval.high == pytest.approx(reference.high, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "overlaps"),
+    [(3.0, 9.0, False), (2.0, 9.0, True), (-9.0, 0.0, True), (-9.0, -1.0, False), (1.0, float("nan"), False)],
+)
+def test_intervals_overlap_where_they_share_a_point(low, high, overlaps):
+    one, other = Interval(1.0, 0.0, 2.0, 5), Interval(0.0, low, high, 5)
+    assert one.overlaps(other) == other.overlaps(one) == overlaps
+
+
 def _ratio_statistic(logpdf, data, mean, best, bounds):
     """Twice the log-likelihood lost at `mean`, maximised over the nuisance parameter with SciPy's own
     density.
@@ -236,6 +245,26 @@ def test_runs_that_share_a_seed_are_not_independent():
     pooled, ten = measures.success_rate(alike, seeds=seeds), measures.success_rate([True] * 4 + [False] * 6)
     assert (pooled.low, pooled.high, pooled.n) == (pytest.approx(ten.low), pytest.approx(ten.high), 90)
     assert measures.independent_runs([True] * 90, seeds) == 10
+
+
+def test_independent_runs_by_hand():
+    """Four pairs: the variance of the rate 1/2 is 4/3 of 2/64 between them, 1/4 over the number of runs."""
+    outcomes, seeds = [1, 1, 1, 0, 0, 1, 0, 0], [0, 0, 1, 1, 2, 2, 3, 3]
+    assert measures.independent_runs(outcomes, seeds) == pytest.approx(6)
+
+
+def test_a_summary_knows_which_runs_share_a_seed():
+    shared = pd.DataFrame(
+        {
+            "seed": [0, 0, 1, 1],
+            "success": [True, True, False, False],
+            "solved_at": [10.0, 20.0, np.nan, np.nan],
+            "sparsity_error": [0.1, 0.2, 0.5, 0.5],
+        }
+    )
+    (line,) = measures.summarise(shared, by=[]).to_dict("records")
+    two = measures.success_rate([True, False])
+    assert (line["n"], line["success_low"], line["success_high"]) == (4, two.low, two.high)
 
 
 def test_unrelated_outcomes_count_nearly_in_full():

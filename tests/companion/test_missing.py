@@ -1,14 +1,18 @@
 """What is still missing is trained in order, once, into a store of its own."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from companion import missing
-from companion.missing import QUEUE, Job, left, table, train
+from companion.missing import QUEUE, Job, left, listed, table, train
+from companion.nau_nmu.digit_runs import EPOCHS, HORIZON, ITERATIONS, digit_runs
+from companion.nau_nmu.digit_runs import MODELS as MODELS_OF_DIGITS
 from companion.nau_nmu.settings import subset_runs
 from companion.nau_nmu.subset_shapes import MODELS, SHAPES, shape_runs
 from companion.thresholds import nearly_perfect_mse
 
 from nalm.models import Stack
+from nalm.records.lengths import shorter
 from nalm.records.store import Store
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run
@@ -44,8 +48,58 @@ def test_what_is_recorded_is_not_left(tmp_path):
     list(train(tmp_path, [job("some", 1)]))
     assert [run.seed for run in left(job("all", 0, 1, 2), tmp_path)[1]] == [0, 2]
     assert left(job("some", 1), tmp_path / "else", tmp_path)[1] == []
-    lines = table(tmp_path, [job("all", 0, 1, 2)])
-    assert lines.to_dict("records") == [{"job": "all", "runs": 3, "recorded": 1, "updates left": 40}]
+
+
+def test_the_table_says_what_is_left_and_the_hours(tmp_path):
+    nothing = table(tmp_path, [job("all", 0, 1)]).to_dict("records")
+    assert np.isnan(nothing[0].pop("hours"))
+    assert nothing == [{"job": "all", "runs": 2, "recorded": 0, "left": 2, "updates left": 40}]
+    list(train(tmp_path, [job("some", 1)]))
+    seconds = recorded(tmp_path)["seconds"].sum() / 20
+    lines = table(tmp_path, [job("some", 0, 1), job("all", 0, 1, 2)])
+    assert lines["left"].tolist() == [1, 1] and lines["recorded"].tolist() == [1, 1]
+    assert lines["hours"].tolist() == pytest.approx([20 * seconds / 3600] * 2)
+    assert table(tmp_path, [job("some", 1)])["hours"].tolist() == [0.0]
+    said = listed(lines).splitlines()
+    assert len(said) == 4 and said[-1].split()[:2] == ["all,", "hours"]
+
+
+def test_hours_of_likewise_runs(tmp_path):
+    list(train(tmp_path, [job("some", 1)]))
+    alike = Job("others", "demo/others", lambda: [RUN], like="demo/missing")
+    assert table(tmp_path, [alike])["hours"].item() > 0
+
+
+def test_digits_of_more_epochs_are_counted_from_where_the_shorter_runs_end(tmp_path):
+    def digits(epochs):
+        runs = digit_runs("product", ["NMU"], 1, epochs, source="sklearn", longest=2)
+        return Job(f"{epochs}", "demo/digits", lambda: runs)
+
+    queue = [digits(5), digits(15)]
+    assert table(tmp_path, queue)["updates left"].tolist() == [50, 100]
+    list(train(tmp_path, queue[:1]))
+    assert list((tmp_path / "demo" / ".checkpoints").glob("*.pt"))
+    assert table(tmp_path, queue)["updates left"].tolist() == [0, 100]
+
+
+DIGITS = [job for job in QUEUE if "epochs" in job.what]
+
+
+def test_digits_come_after_the_division_paper_and_by_seed():
+    assert QUEUE.index(DIGITS[0]) == 3 and "epochs" in QUEUE[4].what and "epochs" not in QUEUE[5].what
+    runs = DIGITS[0].runs()
+    assert [run.seed for run in runs] == [seed for seed in range(5) for _ in MODELS_OF_DIGITS["product"]]
+    assert {run.recipe.iterations for run in runs} == {HORIZON * 388}
+    assert {run.recipe.iterations for run in DIGITS[-1].runs()} == {ITERATIONS["sum"]}
+
+
+@pytest.mark.parametrize("operation", ["product", "sum"])
+def test_a_horizon_is_the_beginning_of_the_full_length(operation):
+    """The run of 1,001 epochs passes through that of 110, whose row is none of its own."""
+    models = MODELS_OF_DIGITS[operation]
+    short, whole = (digit_runs(operation, models, 1, epochs) for epochs in (HORIZON, EPOCHS))
+    for one, other in zip(short, whole, strict=True):
+        assert one.key != other.key and one.key in {run.key for run in shorter(other)}
 
 
 def test_a_stopped_training_says_how_it_goes_on(tmp_path, monkeypatch, capsys):
@@ -58,7 +112,7 @@ def test_a_stopped_training_says_how_it_goes_on(tmp_path, monkeypatch, capsys):
     assert "goes on from here" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("job", QUEUE[3:8], ids=lambda job: job.what)
+@pytest.mark.parametrize("job", QUEUE[5:10], ids=lambda job: job.what)
 def test_the_queue_starts_from_the_second_draw(job):
     runs = job.runs()
     assert {run.model.draws for run in runs} == {2} and {run.recipe.stream for run in runs} == {"common"}

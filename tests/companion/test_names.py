@@ -14,13 +14,17 @@ from nalm.records.store import Store
 NAME = "division/no-redundancy"
 
 
+def copied(folder, name):
+    store = Store(folder, name)
+    store.rows_file.parent.mkdir(exist_ok=True)
+    shutil.copy(PUBLISHED / f"{name}.csv", store.rows_file)
+    shutil.copy(PUBLISHED / f"{name}.json", store.sidecar_file)
+    return store
+
+
 @pytest.fixture
 def copy(tmp_path):
-    store = Store(tmp_path, NAME)
-    store.rows_file.parent.mkdir()
-    shutil.copy(PUBLISHED / f"{NAME}.csv", store.rows_file)
-    shutil.copy(PUBLISHED / f"{NAME}.json", store.sidecar_file)
-    return store
+    return copied(tmp_path, NAME)
 
 
 def test_published_rows_are_called_as_their_runs(copy):
@@ -31,7 +35,8 @@ def test_published_rows_are_called_as_their_runs(copy):
     ("column", "one", "other"),
     [
         ("model", "NRU", "NMRU"),
-        ("model", "NMRU", "Real NPU (modified)"),
+        ("model", "Real NPU (modified)", "Real NPU"),
+        ("model", "NMRU", None),
         ("range", "U[-2,2)", "U[1,2)"),
         ("seed", 3, 4),
     ],
@@ -51,3 +56,15 @@ def test_swapped_names_are_noticed(copy, column, one, other):
     assert copy.damaged() == []
     found = misnamed([EXPERIMENT], copy.rows_file.parents[1])
     assert len(found) == rows[column].isin([one, other]).sum() and f"in the column {column}" in found[0]
+
+
+def test_a_replay_is_called_as_the_run_that_it_replays(tmp_path):
+    store, _ = (copied(tmp_path, name) for name in ("nau-nmu/replay", "nau-nmu/ten-parameter"))
+    assert misnamed([], tmp_path) == []
+    rows = store.read()
+    changed = rows.index[rows["of"] == "nau-nmu/ten-parameter"][0]
+    rows.loc[changed, "range"] = "U[2,6)"
+    rows.to_csv(store.rows_file, index=False, lineterminator="\n")
+    assert misnamed([], tmp_path) == [
+        f"nau-nmu/replay: {rows.loc[changed, 'key']} is called 'U[2,6)' in the column range, but is 'U[1,2)'"
+    ]

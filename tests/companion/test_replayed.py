@@ -7,9 +7,11 @@ from companion import published
 from companion.division import settings as division
 from companion.nau_nmu import replayed as comparison
 from companion.nau_nmu import settings as nau_nmu
-from companion.replay import main, replayed, replays
+from companion.recorded import read
+from companion.replay import in_place, main, replayed, replays
 
 from nalm.models import Stack
+from nalm.records.store import COLUMNS, Store
 from nalm.tasks import LargeScaleTask, UniformUnion
 from nalm.training import Adam, Recipe, Run
 
@@ -124,3 +126,36 @@ def test_the_logs_that_end_early():
         ("mul", 0, 32000),
     ]
     assert {run.labels["model"] for run in logs} == {"NALU"} and len(logs) == 9
+
+
+def test_one_line_per_model_operation_and_seed(tmp_path):
+    """A replay on the authors' batches that is solved counts more than a longer one on a common stream."""
+    rows = [
+        row("SubsetArithmeticTask", "NAU", "sub", 3, iterations=8000),
+        row("SubsetArithmeticTask", "NAU", "sub", 3, stream="common", iterations=5_000_000, solved_at=7000.0),
+        row("SubsetArithmeticTask", "NAU", "sub", 4, success=False, solved_at=np.nan),
+        row("SubsetArithmeticTask", "NAU", "sub", 4, stream="common", iterations=5_000_000),
+    ]
+    base = dict.fromkeys(COLUMNS) | {"experiment": "nau-nmu/replay", "batch": "one", "seconds": 1.0}
+    rows = [base | {"key": str(number)} | one for number, one in enumerate(rows)]
+    Store(tmp_path, "nau-nmu/replay").add(rows, {}, "one", {"runs": 4, "device": "a processor"})
+    found = comparison.recorded(tmp_path)
+    assert found[["seed", "stream", "iterations"]].values.tolist() == [
+        [3, "numpy", 8000],
+        [4, "common", 5_000_000],
+    ]
+
+
+def test_rows_get_the_outcome_of_their_replays():
+    """Of arms that share a replay both get it; a single run without one, and no rows are returned."""
+    own = read("division/small-numbers").query("model in ['NRU', 'NRU, pow'] and question == 'a/b from a, b'")
+    found = in_place(own, read)
+    assert found[["key", "model", "range", "seed"]].equals(own[["key", "model", "range", "seed"]])
+    shared = ["range", "seed", "threshold"]
+    pair = found[found["model"] == "NRU"].merge(found[found["model"] == "NRU, pow"], on=shared)
+    assert len(pair) == 125 and (pair["success_x"] == pair["success_y"]).all()
+    assert set(found["stream"]) == {"numpy"} and set(own["stream"]) == {"own"}
+    again = read("division/replay")
+    lost = again[again["replays"] != own.query("model == 'NRU, pow'")["key"].iloc[0]]
+    assert in_place(own, lambda name: lost if name == "division/replay" else read(name)).empty
+    assert in_place(own, lambda name: pd.DataFrame()).empty

@@ -19,7 +19,7 @@ from companion.nau_nmu import settings as nau_nmu
 from companion.scoreboard import ITEMS, Comparison
 from companion.scoreboard import board as board_module
 from companion.scoreboard.__main__ import main
-from companion.statements import Claim, Explanation, Item, Statements, rate, smallest_seen
+from companion.statements import Claim, Explanation, Item, Statements, exactly, rate, smallest_seen
 
 from nalm.records.store import COLUMNS, Store
 
@@ -124,30 +124,40 @@ def test_division_figure_3_differs_when_one_rate_does(book, monkeypatch):
     _record(book, "division/no-redundancy", _division(solved={("NRU", "U[1,2)"): 12}))
     line = _judge(book, "division", "Figure 3")
     assert (line["verdict"], line["agreeing"], line["differing"]) == ("differs", "23 of 24", "NRU on U[1,2)")
-    _explain(monkeypatch, "NRU on U[1,2)")
+    _explain(monkeypatch, "NRU on U[1,2)", size=-0.5)
     line = _judge(book, "division", "Figure 3")
     assert (line["verdict"], line["explanation"]) == ("differs, explained", "The learning rate.")
-    _explain(monkeypatch, "NRU on U[1.1,1.2)")
+    _explain(monkeypatch, "NRU on U[1.1,1.2)", size=-0.5)
     assert _judge(book, "division", "Figure 3")["verdict"] == "differs"  # explained is something else
 
 
-def _explain(monkeypatch, statement):
+@pytest.mark.parametrize("size", [None, 0.0, -0.1, 0.5])
+def test_an_explanation_does_not_cover_a_larger_difference_or_one_in_the_other_direction(
+    book, monkeypatch, size
+):
+    _record(book, "division/no-redundancy", _division(solved={("NRU", "U[1,2)"): 12}))
+    _explain(monkeypatch, "NRU on U[1,2)", size)
+    assert _judge(book, "division", "Figure 3")["verdict"] == "differs"
+
+
+def _explain(monkeypatch, statement, size):
     """Division Figure 3 alone, with an explanation of that statement."""
     item = next(one for one in ITEMS if (one.paper, one.name) == ("division", "Figure 3"))
-    explained = replace(item, explanations=(Explanation((statement,), "The learning rate."),))
+    sizes = None if size is None else lambda read: {statement: exactly(size)}
+    explained = replace(item, explanations=(Explanation((statement,), "The learning rate.", sizes),))
     monkeypatch.setattr(board_module, "ITEMS", [explained])
 
 
 def test_an_explanation_does_not_make_a_reproduced_item_differ(book, monkeypatch):
     _record(book, "division/no-redundancy", _division())
-    _explain(monkeypatch, "NRU on U[1,2)")
+    _explain(monkeypatch, "NRU on U[1,2)", size=-0.5)
     line = _judge(book, "division", "Figure 3")
     assert (line["verdict"], line["explanation"]) == ("reproduced", "")
 
 
 def test_an_explanation_of_nothing_is_noticed(book, monkeypatch):
     _record(book, "division/no-redundancy", _division())
-    _explain(monkeypatch, "NRU on U[1,3)")
+    _explain(monkeypatch, "NRU on U[1,3)", size=-0.5)
     with pytest.raises(ValueError, match="explains 'NRU on U\\[1,3\\)', which it does not state"):
         _judge(book, "division", "Figure 3")
 
@@ -187,6 +197,49 @@ def test_each_verdict_has_its_reason(agrees, seeds, iterations, fields, verdict)
     assert item.judge(_rows_of(seeds, iterations)).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("explained", "verdict"), [(("a",), "differs"), (("a", "b"), "differs, explained"), (("c",), "differs")]
+)
+def test_everything_that_differs_must_be_explained(explained, verdict):
+    claims = [Claim("one", False, id="a"), Claim("two", False, id="b"), Claim("three", True, id="c")]
+    item = _item_of(*claims, explanations=(Explanation(explained, "because"),))
+    assert item.judge(_rows_of(2)).verdict == verdict
+
+
+def test_a_sentence_that_other_seeds_show_is_undecided():
+    """Of two models that solve 12 and 13 of 25 runs either may be the better; of 3 and 22 only one."""
+
+    def judged(first, second):
+        rows = [
+            {
+                "model": model,
+                "seed": seed,
+                "iterations": 10,
+                "stream": "own",
+                "success": (seed + shift) % 25 < count,
+            }
+            for model, count, shift in (("a", first, 0), ("b", second, 12))
+            for seed in range(25)
+        ]
+
+        def better(rows):
+            rates = rows.groupby("model")["success"].mean()
+            yield Claim("a is better", bool(rates["a"] > rates["b"]))
+            yield Claim("there are two", len(rates) == 2)
+            yield Claim("with 25 runs each", len(rows) == 50)
+
+        item = Item(
+            "npu", "Figure 1", "", "experiment", better, seeds=25, iterations=10, runs=50, by=("model",)
+        )
+        return item.judge(pd.DataFrame(rows))
+
+    assert judged(13, 12).count == "3 of 3"
+    near, far = judged(11, 14).statements[0], judged(3, 22).statements[0]
+    assert near.undecided and not near.agrees and not far.undecided
+    assert (judged(11, 14).verdict, judged(3, 22).verdict) == ("reproduced", "differs")
+    assert list(Statements([judged(11, 14)]).frame["agrees"]) == ["undecided", "yes", "yes"]
+
+
 def test_a_page_shows_what_was_not_run_and_counts_what_was():
     judged = _item_of(Claim("one", True), Claim("two", False)).judge(_rows_of(2))
     table = Statements([judged, _item_of().judge()])
@@ -197,14 +250,14 @@ def test_a_page_shows_what_was_not_run_and_counts_what_was():
 
 def test_more_seeds_see_smaller_differences():
     assert (round(smallest_seen(25), 2), round(smallest_seen(25, family=12), 2)) == (
-        0.36,
-        0.45,
+        0.42,
+        0.47,
     )  # as the page says
     assert smallest_seen(10) > smallest_seen(25) > smallest_seen(100) > smallest_seen(225)
 
 
 @pytest.mark.parametrize(
-    ("lost", "verdict", "agreeing"), [(2, "reproduced", "9 of 9"), (0, "differs, explained", "8 of 9")]
+    ("lost", "verdict", "agreeing"), [(2, "reproduced", "9 of 9"), (0, "differs", "8 of 9")]
 )
 def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lost, verdict, agreeing):
     counts = {
@@ -229,7 +282,6 @@ def test_division_figure_2_holds_the_text_against_counts_of_solved_runs(book, lo
         for seed in range(25)
     ]
     _record(book, "division/robust-real-npu", rows)
-    _record(book, "division/further-seeds", rows)  # which the explanation counts
     line = _judge(book, "division", "Figure 2")
     assert (line["verdict"], line["runs"], line["agreeing"]) == (verdict, "1575", agreeing)
     assert ("discretising loses on U[10,20) and nowhere else" in line["differing"]) == (lost == 0)
@@ -439,12 +491,7 @@ def _penalties(operation, at, error=1e-5, solved=50):
     ("operation", "change", "differing"),
     [
         ("add", {"at": 20_000, "solved": 48}, ""),
-        (
-            "add",
-            {"at": 20_000, "solved": 40},
-            "success rate with the chosen factor, in Table 2; "
-            "no factor succeeds more often than the chosen one",
-        ),
+        ("add", {"at": 20_000, "solved": 40}, "success rate with the chosen factor, in Table 2"),
         ("add", {"at": 2_000_000}, "solved at is below 1,600,000 with every factor"),
         ("sub", {"at": 4_900}, ""),
         ("sub", {"at": 5_100}, "solved at is below 5,000 with every factor"),
@@ -547,7 +594,7 @@ def test_nau_nmu_table_5_differs_if_the_nmu_is_slower(book):
 
 def test_nau_nmu_figure_9(book):
     line, differing = _line_of_gates(book, "Figure 9")
-    assert (line["agreeing"], line["verdict"], differing) == ("13 of 13", "reproduced", set())
+    assert (line["agreeing"], line["verdict"], differing) == ("19 of 19", "reproduced", set())
 
 
 def test_nau_nmu_figure_9_differs_if_the_gate_follows_the_task(book):
@@ -562,7 +609,8 @@ def test_nau_nmu_figure_9_differs_if_the_gate_follows_the_task(book):
 def test_nau_nmu_figure_9_of_a_single_line_compares_its_choice_alone():
     part = pd.DataFrame(_gates()).query("operation == 'mul' and model == 'NALU (shared)'")
     assert [one.what for one in gates.figure_9(part)] == [
-        "mul, NALU (shared), runs that chose multiplication"
+        "mul, NALU (shared), runs that chose multiplication",
+        "mul, NALU (shared), runs that chose multiplication and are solved",
     ]
 
 
@@ -818,7 +866,7 @@ def test_the_published_points_reproduce_npu_table_1_and_figure_7(book):
     assert (figure["verdict"], figure["ours"], figure["agreeing"]) == ("differs, explained", "52", "41 of 44")
 
 
-def test_npu_table_1_differs_where_a_median_is_off_by_more_than_a_factor_of_three(book):
+def test_npu_table_1_differs_where_ten_errors_are_above_the_published_ones(book):
     _record(book, "npu/large-scale", _large(test_mse=5e-6))
     table, figure = _judge(book, "npu", "Table 1"), _judge(book, "npu", "Figure 7")
     assert table["differing"] == "NPU on ÷; NPU is the best on ÷"
@@ -848,6 +896,16 @@ def test_the_rule():
     assert not Comparison("", Interval(np.nan, np.nan, np.nan, 0), Interval(0.5, 0.5, 0.5, 0)).agrees
     assert Comparison("", ours, Interval(1.5, 1.4, 1.6, 10), factor=3.0).agrees
     assert not Comparison("", ours, Interval(1.9, 1.8, 2.0, 10), factor=3.0).agrees
+    few = Comparison("", Interval(0.9, np.nan, np.nan, 4), Interval(0.5, 0.4, 0.6, 25))
+    assert few.undecided and not few.agrees
+    assert Comparison("", Interval(3e-8, 2e-8, 4e-8, 9), exactly(1e-9), resolution=6e-8).agrees
+    assert not Comparison("", Interval(3e-7, 2e-7, 4e-7, 9), exactly(1e-9), resolution=6e-8).agrees
+
+
+def test_a_published_rate_of_runs_that_share_seeds():
+    shared, ten = rate(0.4, 90, independent=10), rate(0.4, 10)
+    assert (shared.estimate, shared.n) == (0.4, 90)
+    assert (shared.low, shared.high) == pytest.approx((ten.low, ten.high))
 
 
 def test_numbers_are_apart_by_the_sides_that_face_each_other():
@@ -856,14 +914,15 @@ def test_numbers_are_apart_by_the_sides_that_face_each_other():
     assert Comparison("", high, low).apart == pytest.approx(1.959964 / 0.5)
     bare = Interval(2.0, 2.0, 2.0, 0)  # as uncertain as ours
     assert Comparison("", low, bare).apart == pytest.approx(1.959964 / np.hypot(0.3, 1.0))
-    assert Comparison("", low, bare, predicted=True).apart == pytest.approx(1.959964 / np.hypot(0.3, 0.5))
+    assert Comparison("", low, high, probability=0.02).agrees
+    assert not Comparison("", low, high, probability=0.0009, family=10).agrees
     infinite = Interval(np.inf, 1.0, np.inf, 10)
     assert Comparison("", infinite, infinite).agrees and Comparison("", infinite, high).apart != 0
 
 
 @pytest.mark.parametrize("runs", [25, 100])
 def test_true_replications_agree_but_for_chance(runs):
-    """Twelve rates each: in one of twenty items, or fewer, some rate differs."""
+    """Twelve rates each: in one of a hundred items, or of fifty where runs are few, some rate differs."""
     generator = np.random.default_rng(0)
     won = generator.binomial(runs, generator.uniform(size=12), size=(2, 300, 12)) / runs
     agree = [
@@ -872,17 +931,55 @@ def test_true_replications_agree_but_for_chance(runs):
         )
         for pair in zip(*won, strict=True)
     ]
-    assert np.mean(agree) >= 0.93
+    assert np.mean(agree) >= 0.98
     assert not Comparison("", rate(0.9, runs), rate(0.3, runs), family=12).agrees
+
+
+def test_true_replications_that_are_drawn_again_keep_the_verdict():
+    """Twelve numbers each, theirs, ours and ours drawn again, which vary half as much again."""
+    generator = np.random.default_rng(0)
+
+    def interval(number):
+        return Interval(number, number - 1.96, number + 1.96, 25)
+
+    theirs, ours, again = generator.normal(size=(3, 1000, 12))
+    kept = [
+        all(Comparison("", interval(a), interval(b), family=12).agrees for a, b in zip(*pair, strict=True))
+        for pair in zip(ours + again, theirs, strict=True)
+    ]
+    assert 0.9 <= np.mean(kept) < 0.95
+
+
+def test_two_models_are_alike_if_no_range_tells_them_apart():
+    """Runs are paired by seed: five of 25 seeds that one model solves and the other does not are a lot."""
+
+    def alike(lost, where):
+        rows = [
+            {
+                "model": model,
+                "range": place,
+                "seed": seed,
+                "success": seed % 2 == 0 and not (model == "b" and place in where and seed in lost),
+            }
+            for model in "ab"
+            for place in RANGES
+            for seed in range(25)
+        ]
+        return compared.alike(pd.DataFrame(rows), "a", "b", "no effect")
+
+    assert alike([], RANGES).agrees and alike([0, 2], RANGES[:1]).agrees
+    assert not alike(range(0, 24, 2), RANGES[:1]).agrees
+    assert str(alike(range(0, 24, 2), RANGES[:1])).endswith("apart on: U[-20,-10)")
+    assert not alike(range(0, 24, 2), RANGES).agrees
 
 
 def test_an_item_counts_its_numbers():
     numbers = [Comparison(str(place), rate(0.5, 25), rate(0.5, 25)) for place in range(3)]
-    item = _item_of(Claim("a sentence", True))
-    found = replace(item, statements=lambda rows: [*numbers, Claim("a sentence", True)]).compared_with(
-        pd.DataFrame()
-    )
-    assert [one.family for one in found[:3]] == [3, 3, 3] and isinstance(found[3], Claim)
+    item = _item_of(*numbers, Claim("a sentence", True), runs=4)
+    so_far = item.judge_so_far(_rows_of(2))
+    assert so_far.verdict == "open"
+    for found in (item.compared_with(pd.DataFrame()), so_far.statements):
+        assert [one.family for one in found[:3]] == [3, 3, 3] and isinstance(found[3], Claim)
 
 
 def _run(book, *options):
@@ -930,6 +1027,7 @@ def test_what_is_missing_is_counted_and_timed_by_what_is_there(book):
     assert line[["runs recorded", "of", "hours to go"]].tolist() == [used, needed, 2 * (needed - used)]
     untouched = scoreboard.missing(board).frame.set_index("item").loc["Neural Arithmetic Units, Figure 7"]
     assert untouched["runs recorded"] == 0 and np.isnan(untouched["hours to go"])
+    assert line["hours spent"] == 2 * used and np.isnan(untouched["hours spent"])
 
 
 def test_short_runs_do_not_count_but_tell_the_time(book):
@@ -957,34 +1055,6 @@ def test_short_runs_do_not_count_but_tell_the_time(book):
 def test_what_needs_no_rows_agrees_with_the_paper_or_is_explained(item):
     judged = item.judge()
     assert judged.statements and judged.verdict in ("documented", "reproduced", "differs, explained")
-
-
-def test_a_count_of_ranges_comes_with_what_other_seeds_would_give():
-    solved = {("a", 0): 25, ("b", 0): 5, ("a", 1): 13, ("b", 1): 12, ("a", 2): 0, ("b", 2): 25}
-    rows = [
-        {"model": m, "range": RANGES[r], "seed": seed, "success": seed < count}
-        for (m, r), count in solved.items()
-        for seed in range(25)
-    ]
-    found = compared.ranges_where(pd.DataFrame(rows), "a", "b", np.greater, 3, "")
-    assert (found.ours.estimate, found.ours.low, found.ours.high, found.agrees) == (2, 1, 2, False)
-
-
-def test_seeds_that_two_models_share_are_drawn_for_both():
-    """One model solves with the seeds of the other and with eight more, on every range: so would it in nearly
-    every such experiment. With four more, but others, it would not.
-    """
-
-    def better(shift):
-        rows = [
-            {"model": m, "range": place, "seed": seed, "success": (seed + moved) % 25 < count}
-            for m, moved, count in (("a", 0, 18), ("b", shift, 10))
-            for place in RANGES[:6]
-            for seed in range(25)
-        ]
-        return compared.ranges_where(pd.DataFrame(rows), "a", "b", np.greater, 6, "").ours
-
-    assert better(0).low > better(12).low
 
 
 def test_smaller_ranges_are_later_where_most_units_with_two_ranges_are():
@@ -1034,17 +1104,17 @@ def test_the_committed_scoreboard_is_current(monkeypatch):
 @pytest.mark.parametrize(
     ("paper", "item", "ours", "agreeing"),
     [
-        ("nau-nmu", "Table 1", "0.94 [0.875, 0.972]", "11 of 12"),
+        ("nau-nmu", "Table 1", "0.94 [0.875, 0.972]", "12 of 12"),
         ("nau-nmu", "Table 2", "0.96 [0.902, 0.984]", "47 of 50"),
         ("nau-nmu", "Table 5", "0.65 [0.553, 0.736]", "23 of 24"),
-        ("nau-nmu", "Figure 9", "0.7 [0.604, 0.781]", "12 of 13"),
+        ("nau-nmu", "Figure 9", "0.7 [0.604, 0.781]", "18 of 19"),
         ("nau-nmu", "Figure 12", "0.98 [0.895, 0.996]", "4 of 4"),
-        ("npu", "Table 1", "1.47e-06 [7.13e-08, 7.61e-06]", "23 of 24"),
+        ("npu", "Table 1", "1.47e-06 [7.13e-08, 7.61e-06]", "24 of 24"),
         ("npu", "Figure 4", "0.62 [0.522, 0.709]", "7 of 10"),
         ("npu", "Figure 6", "0.00129", "20 of 22"),
-        ("npu", "Figure 7", "52", "38 of 44"),
+        ("npu", "Figure 7", "52", "39 of 44"),
         ("division", "Figure 3", "0.48 [0.3, 0.665]", "24 of 24"),
-        ("division", "Figure 6", "0.88 [0.819, 0.923]", "17 of 18"),
+        ("division", "Figure 6", "0.88 [0.819, 0.923]", "18 of 18"),
         ("division", "Figure 17", "1 [0.867, 1]", "14 of 14"),
         ("division", "Figure 23", "PCC", "4 of 5"),
         ("division", "Table 3", "8 of 15", "43 of 45"),
@@ -1056,6 +1126,22 @@ def test_what_the_recorded_rows_of_whole_experiments_say(paper, item, ours, agre
     """
     line = _item(scoreboard.load(), paper, item)
     assert (line["ours"], line["agreeing"]) == (ours, agreeing)
+
+
+@pytest.mark.parametrize(
+    ("paper", "item", "ours", "agreeing", "verdict"),
+    [
+        ("nau-nmu", "Table 1", "0.94 [0.875, 0.972]", "12 of 12", "reproduced"),
+        ("division", "Figure 2", "1 [0, 4]", "9 of 9", "reproduced"),
+        ("division", "Figure 6", "0.916 [0.855, 0.952]", "18 of 18", "reproduced"),
+        ("division", "Figure 11", "0.96 [0.805, 0.993]", "15 of 16", "differs, explained"),
+        ("division", "Figure 23", "PCC", "5 of 5", "reproduced"),
+        ("division", "Table 3", "9 of 15", "45 of 45", "reproduced"),
+    ],
+)
+def test_where_all_rows_are_replayed_the_replays_decide(paper, item, ours, agreeing, verdict):
+    line = _item(scoreboard.load(), paper, item)
+    assert (line["replay"], line["replay_agreeing"], line["verdict"]) == (ours, agreeing, verdict)
 
 
 DRAWN = {

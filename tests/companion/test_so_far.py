@@ -1,5 +1,7 @@
 """What can be compared of an item before all its runs are there; the scoreboard counts none of it."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 from companion.experiment import Experiment
@@ -23,11 +25,15 @@ EXPERIMENT = Experiment(
 )
 
 
-def _rows(models, iterations=10, success=True):
+SHORT = replace(EXPERIMENT.items[0], epochs=5, from_iterations=4, from_seeds=2, seeds=3, runs=6)
+"""Judged from 4 of 10 iterations on, which are 2 of 5 epochs, of 2 of 3 seeds each."""
+
+
+def _rows(models, iterations=10, success=True, seeds=2):
     lines = [
         {"model": model, "seed": seed, "iterations": iterations, "stream": "own", "success": success}
         for model in models
-        for seed in range(2)
+        for seed in range(seeds)
     ]
     return Rows(pd.DataFrame(lines))
 
@@ -55,3 +61,36 @@ def test_short_runs_and_other_parts_are_not_compared(rows, part):
 def test_what_is_not_shown_is_counted():
     found = EXPERIMENT.so_far(_rows(["NMU", "NAU"]), "Figure 1", shown=lambda one: "NMU" in one.what)
     assert (len(found.frame), found.count) == (1, "2 of 2")
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict", "covered"),
+    [
+        (_rows(["NMU", "NAU"], 4, True), "reproduced so far", "2 of 5 epochs and 2 of 3 seeds"),
+        (_rows(["NMU", "NAU"], 4, False), "differs", "2 of 5 epochs and 2 of 3 seeds"),
+        (_rows(["NMU", "NAU"], 4, True, 3), "reproduced so far", "2 of 5 epochs"),
+        (_rows(["NMU", "NAU"], 4, False, 1), "open", "2 of 5 epochs and 1 of 3 seeds"),
+        (_rows(["NMU", "NAU"], 10, True, 2), "reproduced so far", "2 of 3 seeds"),
+        (_rows(["NMU", "NAU"], 10, True, 3), "reproduced", ""),
+    ],
+)
+def test_a_shorter_length_is_judged_as_such(rows, verdict, covered):
+    found = SHORT.judge(rows.frame)
+    assert (found.verdict, found.coverage) == (verdict, covered)
+    assert found.said.endswith(f" statements agree{f', at {covered}' if covered else ''}")
+
+
+@pytest.mark.parametrize("rows", [_rows(["NMU", "NAU"], 3), _rows(["NMU"], 4)])
+def test_too_short_a_length_is_not_judged(rows):
+    found = SHORT.judge(rows.frame)
+    assert (found.verdict, found.statements) == ("open", ())
+
+
+@pytest.mark.parametrize(
+    ("models", "seeds", "verdict"),
+    [(["NMU", "NAU"], 3, "reproduced"), (["NMU", "NAU"], 1, "differs"), (["NMU"], 3, "differs")],
+)
+def test_the_longest_complete_runs_are_judged(models, seeds, verdict):
+    """Rows of another length stand beside them, and do not count for them."""
+    short, whole = _rows(["NMU", "NAU"], 4, False, 3), _rows(models, 10, True, seeds)
+    assert SHORT.judge(pd.concat([short.frame, whole.frame])).verdict == verdict

@@ -1,44 +1,64 @@
 """Judges that can fail: rows are corrupted, and verdicts fall as recorded."""
 
+from itertools import islice
+
+import numpy as np
 import pandas as pd
 import pytest
-from companion.recorded import read
+from companion.resampling import drawn_again
 from companion.scoreboard import ITEMS
-from companion.scoreboard.strength import CORRUPTIONS, SEEN, corrupted, recorded, strength
+from companion.scoreboard.strength import CORRUPTIONS, SEEN, corrupted, falls, recorded, rows_of, strength
 from companion.statements import Claim, Item
 
 JUDGED = recorded()
 SEES = [(place, one.sees[0]) for place, one in JUDGED.items() if one.sees]  # `make strength` asks all
 
 
-def rows_of(item):
-    return pd.concat([read(name) for name in item.experiment], ignore_index=True)
+def item_of(place):
+    return next(one for one in ITEMS if (one.paper, one.name) == place)
 
 
 @pytest.fixture(scope="module")
-def rows():
-    return {}
+def judge():
+    """Rows of an item, and whether others lose its verdict; those of one item at a time."""
+    known = {}
+
+    def of(place):
+        if place not in known:
+            known.clear()
+            rows = rows_of(item_of(place)).reset_index(drop=True)
+            known[place] = rows, falls(item_of(place), rows)
+        return known[place]
+
+    return of
 
 
 @pytest.mark.parametrize(("place", "name"), SEES, ids=[f"{' '.join(place)}: {name}" for place, name in SEES])
-def test_corrupted_rows_lose_the_verdict(rows, place, name):
+def test_corrupted_rows_lose_the_verdict(judge, place, name):
     """Of three draws two at least, where four of five were recorded to."""
-    item = next(one for one in ITEMS if (one.paper, one.name) == place)
-    if place not in rows:
-        rows.clear()  # those of one item at a time
-        rows[place] = item.select(rows_of(item)).reset_index(drop=True)
-    before = {one.what for one in item.compared_with(rows[place]) if one.agrees}
-    falls = []
+    rows, fall = judge(place)
+    lost = 0
     for seed in range(3):
-        after = {
-            one.what
-            for one in item.compared_with(item.rows(corrupted(rows[place], name, seed)))
-            if one.agrees
-        }
-        falls.append(bool(before - after))
-        if sum(falls) == 2:
+        lost += fall(corrupted(rows, name, seed + 100))
+        if lost == 2:
             break
-    assert sum(falls) >= 2
+    assert lost == 2
+
+
+@pytest.mark.parametrize("place", JUDGED, ids=" ".join)
+def test_rows_drawn_again_by_seed_keep_the_verdict(judge, place):
+    """Of three draws two at least; nine of ten were recorded to."""
+    rows, fall = judge(place)
+    samples = islice(drawn_again(rows, item_of(place).by, item_of(place).shared, seed=100), 3)
+    assert sum(map(fall, samples)) <= 1
+
+
+def test_corruptions_that_are_seen_are_seen_in_nine_of_ten_cases_and_true_rows_keep_the_verdict():
+    """As `make strength` measured it."""
+    seen = [share for one in JUDGED.values() for share in one.lost.values() if share >= SEEN]
+    assert len(seen) > 30 and np.mean(seen) >= 0.9
+    kept = [one.kept for one in JUDGED.values()]
+    assert np.mean(kept) >= 0.9 and min(kept) >= 0.6
 
 
 def test_every_judged_experiment_was_measured():
@@ -68,7 +88,14 @@ def test_a_judge_of_rates_sees_lost_runs_and_a_judge_of_nothing_is_weak():
     strict = Item(
         "npu", "Figure 1", "", "experiment", lambda r: [Claim("most", r["success"].mean() > 0.9)], **common
     )
-    blind = Item("npu", "Figure 1", "", "experiment", lambda r: [Claim("some", len(r) > 0)], **common)
+    blind = Item(
+        "npu",
+        "Figure 1",
+        "",
+        "experiment",
+        lambda r: [Claim("some", len(r) > 0), Claim("never", False)],  # what differs before is not lost
+        **common,
+    )
     assert strength(strict, rows, samples=5).sees == ["20 % of successes lost", "40 % of successes lost"]
     assert strength(blind, rows, samples=5).sees == [] and strength(blind, rows, samples=5).kept == 1.0
     slow = Item(
@@ -76,3 +103,31 @@ def test_a_judge_of_rates_sees_lost_runs_and_a_judge_of_nothing_is_weak():
     )
     assert strength(slow, rows, samples=5).lost == dict.fromkeys(CORRUPTIONS, 0.0) | {"solved at × 2": 1.0}
     assert 0.5 < SEEN < 1
+
+
+def test_seeds_are_drawn_with_all_their_rows_and_count_as_others():
+    rows = pd.DataFrame(
+        [
+            {"model": model, "seed": seed, "of": seed, "iterations": 10, "stream": "own", "success": True}
+            | dict.fromkeys(("solved_at", "sparsity_error"), 1.0)
+            for model in ("NMU", "NAU")
+            for seed in range(20)
+        ]
+    )
+    seen = []
+    item = Item(
+        "npu",
+        "Figure 1",
+        "",
+        "experiment",
+        lambda r: seen.append(r) or [Claim("any", True)],
+        seeds=20,
+        iterations=10,
+        runs=40,
+        by=("model",),
+    )
+    strength(item, rows, samples=3)
+    for sample in seen[-3:]:  # the last that are asked for
+        pairs = sample.groupby("seed")["of"].agg(["size", "nunique"])
+        assert (pairs["size"] == 2).all() and (pairs["nunique"] == 1).all() and len(pairs) == 20
+        assert sample["of"].nunique() < 20

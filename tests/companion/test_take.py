@@ -58,9 +58,12 @@ def edit(store, change):
 
 def test_rows_come_with_their_provenance_and_come_once(there, here):
     record(here.rows_file.parents[1], [2, 7])
+    edit(there, lambda sidecar: sidecar["configurations"].update(unused={}))
     assert take(there, here) == [
         "demo/take: 2 new rows, 1 known, 0 in place of older ones; 0 older than the code"
     ]
+    (configuration,) = here.sidecar()["configurations"]  # that of the rows
+    assert set(here.read()["key"].str.partition("-")[0]) == {configuration}
     assert sorted(here.read()["seed"]) == [0, 1, 2, 7] and here.damaged() == []
     assert freshness(EXPERIMENT, here.rows_file.parents[1]) == FRESH
     before = here.rows_file.read_bytes(), here.sidecar_file.read_bytes()
@@ -77,10 +80,12 @@ def test_all_of_it_or_nothing(there, here, capsys):
     store.rows_file.write_text(text.replace(value, "0.5"))
     edit(store, lambda sidecar: next(iter(sidecar["batches"].values())).pop("digest"))
     before = store.rows_file.read_bytes()
-    with pytest.raises(
-        ValueError, match=rf"demo/take: {store.read().loc[0, 'key']} has other results here \(test_mse 0.5\)"
-    ):
-        take(there, here)
+    for replace_older in (False, True):  # the row here is not older
+        with pytest.raises(
+            ValueError,
+            match=rf"demo/take: {store.read().loc[0, 'key']} has other results here \(test_mse 0.5\)",
+        ):
+            take(there, here, replace_older=replace_older)
     assert main([str(there.rows_file.parents[1]), "--folder", str(here.rows_file.parents[1])]) == 2
     assert "Nothing was taken." in capsys.readouterr().err
     assert main([str(there.rows_file), "--folder", str(here.rows_file.parents[1])]) == 2
@@ -154,6 +159,11 @@ def test_older_rows_give_way_where_that_is_asked_for(there, here):
     edit(store, outdated)
     with pytest.raises(ValueError, match="has other results here"):
         take(there, here)
+    fresh = there.sidecar_file.read_bytes()
+    edit(there, outdated)
+    with pytest.raises(ValueError, match="has other results here"):
+        take(there, here, replace_older=True)  # by one that is older too
+    there.sidecar_file.write_bytes(fresh)
     assert take(there, here, replace_older=True) == [
         "demo/take: 2 new rows, 0 known, 1 in place of older ones; 0 older than the code"
     ]

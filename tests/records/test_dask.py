@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
+import own_units
 import papermill
 import pytest
 import warm
@@ -100,6 +101,17 @@ def dask(tmp_path_factory):
         yield SimpleNamespace(address=address, scheduler=processes[0], workers=processes[1:])
     finally:
         [kill(process) for process in processes if process.poll() is None]
+
+
+def test_a_worker_with_the_file_of_a_unit_trains_it_and_one_without_says_so(dask, tmp_path):
+    (tmp_path / "own_on_dask.py").write_text(Path(own_units.__file__).read_text())
+    asked = [one.but(model=Stack.of(f"{tmp_path}/own_on_dask.py:SquareUnit", 1)) for one in runs(2)]
+    with pytest.raises(ValueError, match="no module 'own_on_dask' on Python's path"):
+        ask(tmp_path / "without", asked, dask.address)
+    with Client(dask.address, set_as_default=False) as client:
+        client.upload_file(str(tmp_path / "own_on_dask.py"))
+    rows = ask(tmp_path / "cluster", asked, dask.address)
+    assert rows.equals(ask(tmp_path / "here", asked)) and len(rows) == 4
 
 
 def test_all_rows_arrive_once_and_progress_is_shown(dask, tmp_path, capfd):

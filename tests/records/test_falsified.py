@@ -14,6 +14,7 @@ from nalm.records.digest import digests
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run
 
+pytestmark = pytest.mark.usefixtures("each_sample_is_trained_once")
 EXPERIMENT = "demo/falsified"
 
 

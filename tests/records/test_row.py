@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nalm.models import Stack
-from nalm.records.row import first_solved, row_of
+from nalm.records.row import first_below, first_solved, record_lows, row_of
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Log, Recipe, Run
 
@@ -81,3 +81,11 @@ def test_first_solved_is_strict_and_ignores_missing_values():
     np.testing.assert_array_equal(first_solved(steps, errors[:2], [2e-5, 1.0]), [1000.0, np.nan])
     with pytest.raises(ValueError, match="last axis of test_mse"):
         first_solved([0, 1000], errors, 1e-5)
+
+
+def test_a_low_is_lower_than_all_before_and_below_is_strict():
+    steps, errors = np.arange(0, 70, 10), np.array([np.nan, 4.0, np.inf, 4.0, 2.0, np.nan, 3.0])
+    assert record_lows(steps, errors) == [(10, 4.0), (40, 2.0)]
+    assert record_lows(steps[:2], np.array([np.inf, np.nan])) == []
+    found = [first_below([(10, 4.0), (40, 2.0)], threshold) for threshold in (5.0, 4.0, 2.0)]
+    np.testing.assert_array_equal(found, [10.0, 40.0, np.nan])

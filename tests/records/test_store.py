@@ -56,8 +56,25 @@ def test_a_digest_notices_any_change(tmp_path):
             rows.assign(**{column: rows[column].where(rows["key"] != "a-1", value)}).to_csv(index=False)
         )
         assert store.damaged() == ["b"], column
+    moved = rows.rename(columns={"nan_at": "model", "model": "nan_at"})  # to an empty column beside it
+    store.rows_file.write_text(moved.to_csv(index=False))
+    assert store.damaged() == ["b", "b2"]
     store.rows_file.write_text(rows[::-1].to_csv(index=False))
     assert store.damaged() == []
+
+
+def test_rows_without_a_digest_get_none_when_others_are_added(tmp_path):
+    """Nobody knows whether they are as they were recorded."""
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    sidecar = store.sidecar()
+    del sidecar["batches"]["b"]["digest"]
+    store.sidecar_file.write_text(json.dumps(sidecar))
+    add(store, "b-0", batch="b2")
+    assert {name: "digest" in batch for name, batch in store.sidecar()["batches"].items()} == {
+        "b": False,
+        "b2": True,
+    }
 
 
 def test_what_is_added_is_read(tmp_path):

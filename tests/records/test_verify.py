@@ -9,10 +9,11 @@ from companion.nau_nmu import digit_runs as digits
 from companion.verification import __main__ as verify
 
 from nalm.models import GatedStack, Stack
-from nalm.records import Store, run_all, verification, verify_rows
+from nalm.records import Store, run_all, verify_rows
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run
 
+pytestmark = pytest.mark.usefixtures("each_sample_is_trained_once")
 EXPERIMENT = "demo/verified"
 OTHER = "demo/other"
 
@@ -48,25 +49,6 @@ def store(recorded, tmp_path):
         target.rows_file.write_bytes(source.rows_file.read_bytes())
         target.sidecar_file.write_bytes(source.sidecar_file.read_bytes())
     return Store(tmp_path, EXPERIMENT)
-
-
-TRAINED = {}
-"""Keys of a sample's runs -> what was trained of them. What is recorded is changed below, and training knows
-nothing of that.
-"""
-
-
-@pytest.fixture(autouse=True)
-def each_sample_is_trained_once(monkeypatch):
-    train = verification.train_ensembles
-
-    def once(asked, *how, **told):
-        keys = tuple(tuple(run.key for run in ensemble) for ensemble in asked)
-        if keys not in TRAINED:
-            TRAINED[keys] = list(train(asked, *how, **told))
-        return TRAINED[keys]
-
-    monkeypatch.setattr(verification, "train_ensembles", once)
 
 
 def check(folder, rows=100, experiment=EXPERIMENT, seed=0, **options):

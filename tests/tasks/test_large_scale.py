@@ -46,6 +46,13 @@ def test_batches_and_evaluation_sets_are_operations_on_the_two_sums(task):
         torch.testing.assert_close(targets[usual, 0].double(), expected[usual], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(("mirrored", "end", "step"), [(False, -2.0, 4.0), (True, 2.0, -4.0)])
+def test_the_test_set_leaves_out_the_point_of_halves(mirrored, end, step):
+    inputs = LargeScaleTask(operation="add", mirrored=mirrored).evaluation(0)["test"].inputs
+    points = qmc.Sobol(100, scramble=False).random(1024)[2:]  # zeros, then halves
+    np.testing.assert_array_equal(inputs[:1022], end + step * points)
+
+
 def test_a_trivial_predictor_has_the_errors_of_the_protocol():
     add, mul, reciprocal, root = (task.evaluation(0)["test"].targets.double().var().item() for task in TASKS)
     assert add == pytest.approx(165, rel=0.1) and mul == pytest.approx(4.7e3, rel=0.1)

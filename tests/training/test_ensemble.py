@@ -215,9 +215,7 @@ def test_a_run_alone_equals_the_run_in_a_compiled_ensemble(compiled):
 
 
 def test_compiled_equals_eager_with_a_hidden_layer():
-    """Six outputs and batches of 100 leave partly filled vectors, which once were stored behind the end of a
-    buffer.
-    """
+    """Six outputs and batches of 100 leave partly filled vectors."""
     model = Stack(
         layers=(
             Layer(unit="RealNPU", out_features=6),

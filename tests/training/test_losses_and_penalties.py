@@ -41,6 +41,15 @@ def test_growing_coefficient(kind, iteration, expected):
     assert coefficient(kind(start=1e-9, end=1e-7), iteration) == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("iteration", "expected"), [(4, 1.0), (5, 2.0), (10, 4.0), (15, 8.0), (20, 8.0), (10**6, 8.0)]
+)
+def test_a_coefficient_grows_while_it_is_below_its_end(iteration, expected):
+    """By its own factor; the last step may go beyond the end."""
+    growing = L1(start=1.0, end=5.0, every=5, growth=2.0)
+    assert coefficient(growing, iteration) == pytest.approx(expected, rel=1e-5)
+
+
 def test_a_constant_coefficient_stays():
     assert coefficient(L1(start=1e-3, end=1e-3), 10**6) == pytest.approx(1e-3)
     assert coefficient(ActivationPenalty(weight=2.0), 5) == 2

@@ -4,6 +4,7 @@ import pytest
 import torch
 from scipy import stats
 
+from nalm.training import streams
 from nalm.training.streams import philox, uniforms
 
 KNOWN_ANSWERS = [  # counter, key, output of philox4x32 with 7 rounds
@@ -46,9 +47,16 @@ def test_nothing_repeats_within_a_batch():
     assert len(blocks.unique(dim=0)) == len(blocks) == 3200
 
 
-def test_the_numbers_are_uniform_and_never_zero_or_one():
+def test_no_word_gives_zero_or_one(monkeypatch):
+    """Few draws would show it: zero would be one of 2**23."""
+    words = (0, 0x1FF, 0x80000000, 0xFFFFFFFF)
+    monkeypatch.setattr(streams, "philox", lambda counter, key: tuple(torch.tensor([[w]]) for w in words))
+    u = uniforms(torch.tensor([7]), torch.tensor(0), rows=1, batch_size=4)
+    assert u.flatten().tolist() == [2.0**-24, 2.0**-24, 0.5 + 2.0**-24, 1 - 2.0**-24]
+
+
+def test_the_numbers_are_uniform():
     u = torch.cat([uniforms(torch.arange(50), torch.tensor(i), 2, 128).flatten() for i in range(20)])
-    assert 0 < u.min() and u.max() < 1
     assert stats.kstest(u.numpy(), "uniform").pvalue > 1e-3
     columns = u.reshape(-1, 2, 128)
     assert abs(torch.corrcoef(torch.stack([columns[:, 0].flatten(), columns[:, 1].flatten()]))[0, 1]) < 0.01

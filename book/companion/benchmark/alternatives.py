@@ -6,73 +6,43 @@ from __future__ import annotations
 
 import torch
 from nalm.training import Ensemble
-from nalm.training.compiler import Compiled, Eager
 from nalm.training.streams import uniforms
 from torch import Tensor
 
-from companion.benchmark.rates import Ensembles, Ready
+from companion.benchmark.rates import Ensembles, Ready, wrapped
 
-__all__ = [
-    "batch_drawn_beforehand",
-    "call_for_all",
-    "call_for_each",
-    "eager_batch_drawn_beforehand",
-    "eager_call_for_all",
-    "eager_call_for_each",
-]
+__all__ = ["batch_drawn_beforehand", "call_for_all", "call_for_each"]
 
 
-def call_for_each(ensembles: Ensembles) -> Ready:
-    """Compiled updates of one ensemble after another, as the book's runs are trained."""
-    return _for_each(ensembles, Compiled, beforehand=False)
+def call_for_each(ensembles: Ensembles, compiled: bool = True) -> Ready:
+    """Updates of one ensemble after another, as the book's runs are trained."""
+    return _for_each(ensembles, compiled, beforehand=False)
 
 
-def eager_call_for_each(ensembles: Ensembles) -> Ready:
-    """The same without a compiler."""
-    return _for_each(ensembles, Eager, beforehand=False)
-
-
-def batch_drawn_beforehand(ensembles: Ensembles) -> Ready:
-    """Compiled updates that draw nothing, as if another core had done it while the update before was
-    computed; all of them get the same batch.
+def batch_drawn_beforehand(ensembles: Ensembles, compiled: bool = True) -> Ready:
+    """Updates that draw nothing, as if another core had done it while the update before was computed; all of
+    them get the same batch.
     """
-    return _for_each(ensembles, Compiled, beforehand=True)
+    return _for_each(ensembles, compiled, beforehand=True)
 
 
-def eager_batch_drawn_beforehand(ensembles: Ensembles) -> Ready:
-    """The same without a compiler."""
-    return _for_each(ensembles, Eager, beforehand=True)
-
-
-def call_for_all(ensembles: Ensembles) -> Ready:
-    """The updates of all ensembles in one compiled call, which draws one batch for them; for ensembles with
-    the same tasks and seeds.
-    """
-    return _for_all(ensembles, Compiled)
-
-
-def eager_call_for_all(ensembles: Ensembles) -> Ready:
-    """The same without a compiler."""
-    return _for_all(ensembles, Eager)
-
-
-def _for_each(ensembles: Ensembles, wrap: type[Eager], beforehand: bool) -> Ready:
+def _for_each(ensembles: Ensembles, compiled: bool, beforehand: bool) -> Ready:
     ready = []
     for runs in ensembles:
         ensemble = Ensemble(runs, compiled=False)
         update, counter = ensemble.update, torch.arange(ensemble.recipe.iterations)
         noise = _noise(ensemble, counter[0]) if beforehand else None
-        step, state, fixed = (
-            wrap(update.__call__),
-            (ensemble.parameters, ensemble.state),
-            (update.constants, update.numbers),
-        )
+        step, state = wrapped(update.__call__, compiled), (ensemble.parameters, ensemble.state)
+        fixed = update.constants, update.numbers
         step.repeat(state, [(counter[0], noise)], fixed)
         ready.append((step, state, [(number, noise) for number in counter], fixed))
     return lambda: [step.repeat(state, inputs, fixed) for step, state, inputs, fixed in ready]
 
 
-def _for_all(ensembles: Ensembles, wrap: type[Eager]) -> Ready:
+def call_for_all(ensembles: Ensembles, compiled: bool = True) -> Ready:
+    """The updates of all ensembles in one call, which draws one batch for them; for ensembles with the same
+    tasks and seeds.
+    """
     members = [Ensemble(runs, compiled=False) for runs in ensembles]
 
     def updates(states: tuple, iteration: Tensor, fixed: tuple) -> tuple:
@@ -84,7 +54,7 @@ def _for_all(ensembles: Ensembles, wrap: type[Eager]) -> Ready:
             ),
         )
 
-    step, state = wrap(updates), (tuple((of.parameters, of.state) for of in members),)
+    step, state = wrapped(updates, compiled), (tuple((of.parameters, of.state) for of in members),)
     fixed = (tuple((of.update.constants, of.update.numbers) for of in members),)
     inputs = [(number,) for number in torch.arange(members[0].recipe.iterations)]
     step.repeat(state, inputs[:1], fixed)

@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from nalm.records import run_all
 from nalm.records.workers import cores
@@ -23,15 +24,6 @@ MOST_NUMBERS = {
     "runs": (1, 3, 10, 30, 100, 300, 1000),
     "inputs": (2, 5, 10, 20, 50, 100),
     "hidden": (2, 4, 6, 8, 10),
-}
-EAGER = {
-    rates.compiled_ensembles: rates.eager_ensembles,
-    rates.four_together: rates.eager_ensembles,
-    rates.floors: rates.eager_floors,
-    rates.drawing: rates.eager_drawing,
-    alternatives.call_for_each: alternatives.eager_call_for_each,
-    alternatives.call_for_all: alternatives.eager_call_for_all,
-    alternatives.batch_drawn_beforehand: alternatives.eager_batch_drawn_beforehand,
 }
 MOST_PROCESSES = 1024
 ENSEMBLE = 100
@@ -98,20 +90,16 @@ class Measure:
         return f"{line} ({self.beside})" if self.beside else line
 
 
-def _rate(way: Callable, workload: str, one_core: bool = False) -> Callable[[Size], tuple[float, str]]:
+def _rate(
+    way: Callable, workload: str, one_core: bool = False, compiled: bool = True
+) -> Callable[[Size], tuple[float, str]]:
     def measured(size: Size) -> tuple[float, str]:
-        kind = WORKLOADS[workload]
-        iterations = (
-            kind.iterations if way is not rates.eager_ensembles and size.compiled else kind.iterations // 15
-        )
-        runs = kind.make(*size.of(kind.runs, iterations))
-        return rates.rate(_available(way, size), rates.shares(runs, 1 if one_core else size.processes)), RATE
+        kind, fast = WORKLOADS[workload], compiled and size.compiled
+        runs = kind.make(*size.of(kind.runs, kind.iterations if fast else kind.iterations // 15))
+        processes = 1 if one_core else size.processes
+        return rates.rate(partial(way, compiled=fast), rates.shares(runs, processes)), RATE
 
     return measured
-
-
-def _available(way: Callable, size: Size) -> Callable:
-    return way if size.compiled else EAGER.get(way, way)
 
 
 def _plain(processes: int) -> Callable[[Size], tuple[float, str]]:
@@ -143,7 +131,7 @@ def _digits(way: Callable) -> Callable[[Size], tuple[float, str]]:
 def _few_runs(way: Callable) -> Callable[[Size], tuple[float, str]]:
     def measured(size: Size) -> tuple[float, str]:
         runs = division_runs(2, *size.of(20, 50_000))
-        return rates.rate(_available(way, size), rates.shares(runs, 1)), RATE
+        return rates.rate(partial(way, compiled=size.compiled), rates.shares(runs, 1)), RATE
 
     return measured
 
@@ -151,7 +139,7 @@ def _few_runs(way: Callable) -> Callable[[Size], tuple[float, str]]:
 def _three_models(way: Callable, inputs: int) -> Callable[[Size], tuple[float, str]]:
     def measured(size: Size) -> tuple[float, str]:
         ensembles = models_runs(inputs, *size.of(75, 10_000 // inputs))
-        return rates.rate(_available(way, size), [ensembles]), RATE
+        return rates.rate(partial(way, compiled=size.compiled), [ensembles]), RATE
 
     return measured
 
@@ -159,7 +147,8 @@ def _three_models(way: Callable, inputs: int) -> Callable[[Size], tuple[float, s
 def _compiling(way: Callable) -> Callable[[Size], tuple[float, str]]:
     def measured(size: Size) -> tuple[float, str]:
         runs = division_runs(2, *size.of(225, 50_000))
-        return rates.compiling(_available(way, size), rates.shares(runs, size.processes)[0]), "s"
+        first = rates.shares(runs, size.processes)[0]
+        return rates.compiling(partial(way, compiled=size.compiled), first), "s"
 
     return measured
 
@@ -167,7 +156,7 @@ def _compiling(way: Callable) -> Callable[[Size], tuple[float, str]]:
 def _memory(size: Size) -> tuple[float, str]:
     runs, _ = size.of(1000, 1)
     return rates.peak_memory(
-        _available(rates.compiled_ensembles, size), [subset_runs("own", runs, iterations=5)]
+        partial(rates.ensembles, compiled=size.compiled), [subset_runs("own", runs, iterations=5)]
     ), "GiB"
 
 
@@ -182,10 +171,10 @@ def _start(processes: int) -> Callable[[Size], tuple[float, str, str]]:
 MEASURES: dict[str, Callable[[Size], tuple[float, str]]] = {
     "plain-loop-2": _plain(1),
     "two-plain-loops-2": _plain(2),
-    "division-2-eager": _rate(rates.eager_ensembles, "division-2", one_core=True),
-    **{f"{name}-one-core": _rate(rates.compiled_ensembles, name, one_core=True) for name in WORKLOADS},
-    **{name: _rate(rates.compiled_ensembles, name) for name in WORKLOADS},
-    "division-2-20-runs-one-core": _few_runs(rates.compiled_ensembles),
+    "division-2-eager": _rate(rates.ensembles, "division-2", one_core=True, compiled=False),
+    **{f"{name}-one-core": _rate(rates.ensembles, name, one_core=True) for name in WORKLOADS},
+    **{name: _rate(rates.ensembles, name) for name in WORKLOADS},
+    "division-2-20-runs-one-core": _few_runs(rates.ensembles),
     "division-2-20-runs-four-together": _few_runs(rates.four_together),
     "division-2-drawn-beforehand": _rate(alternatives.batch_drawn_beforehand, "division-2", one_core=True),
     **{f"three-models-{inputs}": _three_models(alternatives.call_for_each, inputs) for inputs in (2, 10)},
@@ -193,7 +182,7 @@ MEASURES: dict[str, Callable[[Size], tuple[float, str]]] = {
         f"three-models-{inputs}-one-call": _three_models(alternatives.call_for_all, inputs)
         for inputs in (2, 10)
     },
-    "division-2-compiling": _compiling(rates.compiled_ensembles),
+    "division-2-compiling": _compiling(rates.ensembles),
     "division-2-four-together-compiling": _compiling(rates.four_together),
     **{f"floor-{name}": _rate(rates.floors, name) for name in WORKLOADS},
     **{f"drawing-{name}": _rate(rates.drawing, name) for name in ("division-2", "subset-100-own")},
@@ -274,7 +263,6 @@ def scaling(over: str, size: Size = Size()) -> list[tuple[int, float]]:
         together = number if over == "runs" else ENSEMBLE
         _, iterations = size.of(1, min(10_000, max(1000, 300_000 // together)))
         runs = make(number, iterations)[: size.runs]
-        pairs.append(
-            (number, 1e6 / rates.rate(_available(rates.compiled_ensembles, size), rates.shares(runs, 1)))
-        )
+        way = partial(rates.ensembles, compiled=size.compiled)
+        pairs.append((number, 1e6 / rates.rate(way, rates.shares(runs, 1))))
     return pairs

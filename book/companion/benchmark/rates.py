@@ -1,7 +1,8 @@
 """Ways to train runs, and how fast each is.
 
 A way is a function that gets some ensembles ready, compilation included, and returns a function of no
-arguments that does what is timed.
+arguments that does what is timed. Where there is no compiler, those that compile are asked for
+``compiled=False``.
 """
 
 from __future__ import annotations
@@ -24,24 +25,6 @@ from nalm.training import Ensemble, Run
 from nalm.training.compiler import Compiled, Eager
 
 from companion.benchmark import floor
-
-__all__ = [
-    "compiled_ensembles",
-    "compiling",
-    "drawing",
-    "eager_drawing",
-    "eager_ensembles",
-    "eager_floors",
-    "floors",
-    "four_together",
-    "peak_memory",
-    "plain_loops",
-    "rate",
-    "reader_floors",
-    "shares",
-    "side_by_side",
-    "updates_only",
-]
 
 Ensembles = Sequence[Sequence[Run]]
 Ready = Callable[[], Any]
@@ -79,19 +62,14 @@ def _plain_loop(run: Run, iterations: int) -> None:
         [unit.project_() for unit in module]
 
 
-def eager_ensembles(ensembles: Ensembles) -> Ready:
-    """Ensembles without a compiler."""
-    return _ensembles(ensembles, False)
-
-
-def compiled_ensembles(ensembles: Ensembles) -> Ready:
+def ensembles(ensembles: Ensembles, compiled: bool = True) -> Ready:
     """Ensembles as the book's runs are trained."""
-    return _ensembles(ensembles, True)
+    return _ensembles(ensembles, compiled)
 
 
-def four_together(ensembles: Ensembles) -> Ready:
-    """The same with four updates in one compiled call."""
-    return _ensembles(ensembles, True, together=4)
+def four_together(ensembles: Ensembles, compiled: bool = True) -> Ready:
+    """The same with four updates in one call, where calls are compiled."""
+    return _ensembles(ensembles, compiled, together=4 if compiled else 1)
 
 
 def _ensembles(ensembles: Ensembles, compiled: bool, together: int = 1) -> Ready:
@@ -115,11 +93,9 @@ def updates_only(ensembles: Ensembles) -> Ready:
     return lambda: [update(ensemble, ensemble.recipe.iterations) for ensemble in ready]
 
 
-def floors(ensembles: Ensembles) -> Ready:
-    """What the updates cannot do without, see :mod:`companion.benchmark.floor`; compiled, as the ensembles
-    are.
-    """
-    return _repeated(floor.floor, ensembles, Compiled)
+def floors(ensembles: Ensembles, compiled: bool = True) -> Ready:
+    """What the updates cannot do without, see :mod:`companion.benchmark.floor`."""
+    return _repeated(floor.floor, ensembles, compiled)
 
 
 def reader_floors(ensembles: Ensembles) -> Ready:
@@ -132,32 +108,25 @@ def reader_floors(ensembles: Ensembles) -> Ready:
     return lambda: [multiply() for multiply, iterations in ready for _ in range(iterations)]
 
 
-def eager_floors(ensembles: Ensembles) -> Ready:
-    """The same without a compiler."""
-    return _repeated(floor.floor, ensembles, Eager)
+def drawing(ensembles: Ensembles, compiled: bool = True) -> Ready:
+    """The batches of the updates alone."""
+    return _repeated(floor.drawing, ensembles, compiled)
 
 
-def drawing(ensembles: Ensembles) -> Ready:
-    """The batches of the updates alone; compiled."""
-    return _repeated(floor.drawing, ensembles, Compiled)
+def wrapped(function: Callable, compiled: bool) -> Eager:
+    """A function that is repeated as updates are, compiled or not."""
+    return Compiled(function) if compiled else Eager(function)
 
 
-def eager_drawing(ensembles: Ensembles) -> Ready:
-    """The same without a compiler."""
-    return _repeated(floor.drawing, ensembles, Eager)
-
-
-def _repeated(kind: Callable, ensembles: Ensembles, wrap: type[Eager]) -> Ready:
+def _repeated(kind: Callable, ensembles: Ensembles, compiled: bool) -> Ready:
     """Repeats what ``kind`` makes of each ensemble, called as the updates are, with what it computed last as
     its state.
     """
     ready = []
     for runs in ensembles:
         compute, iterations = kind(runs), torch.arange(runs[0].recipe.iterations)
-        step, state = (
-            wrap(lambda last, iteration, compute=compute: (compute(iteration),)),
-            (compute(iterations[0]),),
-        )
+        step = wrapped(lambda last, iteration, compute=compute: (compute(iteration),), compiled)
+        state = (compute(iterations[0]),)
         step.repeat(state, [(iterations[0],)], ())
         ready.append((step, state, iterations))
     return lambda: [

@@ -1,8 +1,7 @@
 """From trained neural differential equations to the equations that they hide."""
 
 from companion.discovery.recorded import discover_all
-from companion.discovery.refit import refit
-from companion.discovery.search import Discovery, discover
+from companion.discovery.search import Discovery, discover, refit
 from companion.discovery.system import PowerSystem
 
 __all__ = ["Discovery", "PowerSystem", "discover", "discover_all", "refit"]

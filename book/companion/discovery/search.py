@@ -12,7 +12,7 @@ from scipy.optimize import least_squares
 
 from companion.discovery.system import PowerSystem
 
-__all__ = ["Discovery", "discover"]
+__all__ = ["Discovery", "discover", "refit"]
 
 IMAGINARY_PENALTIES = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4)
 RIDGE = 1e-3
@@ -98,6 +98,21 @@ def discover(
         tell(now.system.size, now.error)
     best = min(path, key=lambda fit: fit.information(FINE))
     return Discovery(best.system, best.error, [(fit.system.size, fit.error) for fit in path])
+
+
+def refit(system: PowerSystem, times: np.ndarray, states: np.ndarray) -> Discovery:
+    """The free numbers of a system fitted to data, nothing removed; the error is in units of the variables'
+    variances.
+
+    >>> weights = {"field.0.weight": [[0.4]], "field.0.gate": [1.0], "field.1.weight": [[-1.8]]}
+    >>> system = PowerSystem.of(weights)
+    >>> times = np.linspace(0.0, 1.0, 6)
+    >>> found = refit(system, times, ((2 - times) ** 2)[:, None])  # x' = -2 sqrt(x)
+    >>> found.system.numbers[found.system.free].round(3).tolist()
+    [0.5, -2.0]
+    """
+    fit = _fit(system, times, states, states.std(0), np.zeros_like(system.numbers), 200)
+    return Discovery(fit.system, fit.error, [(fit.system.size, fit.error)])
 
 
 def _fit(

@@ -9,6 +9,8 @@ with the 95 % interval of what another 25 seeds would give.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache, partial
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,7 @@ from nalm.tasks import UNIFORM_RANGES
 
 from companion import measures, published
 from companion.measures import Interval
-from companion.statements import Claim, Comparison, exactly, rate, solved
+from companion.statements import FALSE_ALARM, Claim, Comparison, Item, exactly, rate, solved
 from companion.tables import text
 
 REAL_NPU, MODIFIED = "Real NPU (baseline)", "Real NPU (modified)"
@@ -24,11 +26,16 @@ UNITS = [MODIFIED, "NRU", "NMRU"]
 NEGATIVE = [name for name, (trained, _) in UNIFORM_RANGES.items() if trained.high <= 0]
 POSITIVE = [name for name, (trained, _) in UNIFORM_RANGES.items() if trained.low >= 0]
 MIXED = "U[-2,2)"
+EVERYWHERE = "all ranges"
+"""The nine uniform ranges together."""
 
 SMALL = ["U[0,1e-4)", "U[0,1e-3)", "U[0,1e-2)", "U[0,0.1)", "U[0,1)"]
 QUESTIONS = {"1/a from a": ("reciprocal", 1), "1/a from a, b": ("reciprocal", 2), "a/b from a, b": ("div", 2)}
 
 Compared = Iterable[Comparison | Claim]
+
+experiment_item = partial(Item, "division", kind="experiment", seeds=25, by=("model", "range"))
+"""An item that is judged by runs of the paper's 25 seeds for each unit and range."""
 
 
 def of(*models: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
@@ -53,24 +60,35 @@ def stated_rates(item: str, names: dict[str, str] | None = None) -> pd.DataFrame
     """The success rates that the text states for one figure, the lowest first: ``model``, ``range``,
     ``success``.
 
-    ``names``: of our arms, where the paper's are others.
+    Those that the abstract states of all ranges together have the range :data:`EVERYWHERE`.
+
+    Args:
+        item: ``"Fig 6"``.
+        names: of our arms, where the paper's are others.
+
+    >>> stated_rates("Fig 10", {"NRU lr 1": "NRU"})[["model", "success"]].drop_duplicates().values.tolist()
+    [['NRU', 1.0]]
     """
-    table = published.load("division_values").query("item == @item and metric == 'success rate'")
-    table = table.assign(success=pd.to_numeric(table["value"], errors="coerce")).dropna(subset=["success"])
-    return table.sort_values("success", kind="stable").replace({"model": names or {}})
+    table = published.load("division_values").query("metric == 'success rate'")
+    table = table[table["item"].isin([item, f"abstract/{item}"])]
+    table = table.assign(
+        success=pd.to_numeric(table["value"], errors="coerce"),
+        range=table["range"].where(table["item"] == item, EVERYWHERE),
+    )
+    table = table.dropna(subset="success").sort_values("success", kind="stable")
+    return table.replace({"model": names or {}})
 
 
 def stated(rows: pd.DataFrame, item: str, names: dict[str, str] | None = None) -> list[Comparison]:
     """Our rates beside :func:`stated_rates`."""
     found = []
     for one in stated_rates(item, names).to_dict("records"):
-        runs = part(rows, one["model"], [one["range"]])
+        place = None if one["range"] == EVERYWHERE else [one["range"]]
+        runs = part(rows, one["model"], place)
+        independent = measures.independent_runs(runs["success"], runs["seed"]) if len(runs) else None
+        theirs = rate(one["success"], 25 if place else 225, independent)
         found.append(
-            Comparison(
-                f"{one['model']} on {one['range']}",
-                measures.success_rate(runs["success"]),
-                rate(one["success"], 25),
-            )
+            Comparison(f"{one['model']} on {one['range']}", success(rows, one["model"], place), theirs)
         )
     return found
 
@@ -80,24 +98,46 @@ def ranges_where(
 ) -> Comparison:
     """On how many ranges ``relation(successes of one, successes of other)`` holds.
 
-    The interval: what another such experiment would count. Both models and all ranges have the same seeds, so
-    seeds are drawn with replacement, for all of them alike, and from each draw as many once more: the first
-    draw is what is not known of the seeds, the second the other experiment. Beside the seeds there is one
-    whose outcomes are coins, as in Jeffreys' prior: 25 of 25 does not say that no seed ever fails.
+    The interval, and the probability that decides: what another such experiment would count. Both models and
+    all ranges have the same seeds, so seeds are drawn with replacement, for all of them alike, and from each
+    draw as many once more: the first draw is what is not known of the seeds, the second the other experiment.
+    Beside the seeds there is one whose outcomes are coins, as in Jeffreys' prior: 25 of 25 does not say that
+    no seed ever fails.
     """
     ranges = [name for name in UNIFORM_RANGES if name in set(rows["range"])]
     table = rows.pivot(index=["model", "range"], columns="seed", values="success").astype(float)
     won = np.array([[table.loc[(model, name)] for name in ranges] for model in (one, other)])
-    seeds, samples, generator = won.shape[-1], 10_000, np.random.default_rng(0)
-    coins = generator.integers(2, size=(*won.shape[:2], samples, 1))
-    outcomes = np.concatenate([np.repeat(won[:, :, None], samples, axis=2), coins], axis=-1)
+    times = _drawn_twice(won.shape[-1])
+    coins = np.random.default_rng(1).integers(2, size=(*won.shape[:2], len(times)))
+    counts = won @ times[:, :-1].T + coins * times[:, -1]
+    count = int(relation(*won.sum(-1)).sum())
+    return counted(what, count, len(ranges), relation(*counts).sum(0), stated)
+
+
+@cache
+def _drawn_twice(seeds: int, samples: int = 10_000) -> np.ndarray:
+    """How often each seed, and one more, is in another experiment of as many, ``(samples, seeds + 1)``."""
+    generator = np.random.default_rng(0)
     drawn = generator.integers(seeds + 1, size=(samples, seeds))
     again = np.take_along_axis(drawn, generator.integers(seeds, size=(samples, seeds)), axis=1)
-    counts = np.take_along_axis(outcomes, again[None, None], axis=-1).sum(-1)
-    low, high = np.quantile(relation(*counts).sum(0), [0.025, 0.975])
-    count = int(relation(*won.sum(-1)).sum())
-    ours = Interval(count, int(low), int(high), len(ranges))
-    return Comparison(what, ours, exactly(stated), predicted=True)
+    places = (again + (seeds + 1) * np.arange(samples)[:, None]).ravel()
+    return np.bincount(places, minlength=samples * (seeds + 1)).reshape(samples, seeds + 1).astype(float)
+
+
+def counted(what: str, count: int, of: int, elsewhere: np.ndarray, stated: int) -> Comparison:
+    """A count beside the stated one.
+
+    Args:
+        what: is counted.
+        count: ours.
+        of: at most.
+        elsewhere: what other such experiments would count.
+        stated: the paper's.
+    """
+    low, high = np.quantile(elsewhere, [0.025, 0.975])
+    probability = min(1.0, 2 * min(np.mean(elsewhere >= stated), np.mean(elsewhere <= stated)))
+    ours = Interval(count, int(low), int(high), of)
+    return Comparison(what, ours, exactly(stated), id=what, probability=float(probability))
 
 
 def higher(rows: pd.DataFrame, one: str, other: str, what: str, ranges: Iterable[str] | None = None) -> Claim:
@@ -110,5 +150,30 @@ def higher(rows: pd.DataFrame, one: str, other: str, what: str, ranges: Iterable
 
 
 def alike(rows: pd.DataFrame, one: str, other: str, what: str) -> Claim:
+    """Whether two success rates differ neither over all ranges nor on any: a test by seeds, at the level of
+    :data:`companion.statements.FALSE_ALARM` for all of these together.
+    """
+    places = [place for place in UNIFORM_RANGES if place in set(rows["range"])]
+    limit = FALSE_ALARM / (len(places) + 1)
+    apart = [place for place in places if _of_one_kind(rows, one, other, [place]) < limit]
+    together = _of_one_kind(rows, one, other, places)
     first, second = success(rows, one), success(rows, other)
-    return Claim(what, first.overlaps(second), f"{text(first.estimate)} against {text(second.estimate)}")
+    shown = f"{text(first.estimate)} against {text(second.estimate)}; apart on: {', '.join(apart) or 'none'}"
+    return Claim(what, together >= limit and not apart, shown)
+
+
+def _of_one_kind(rows: pd.DataFrame, one: str, other: str, places: list[str]) -> float:
+    """The probability that two models of one kind differ as much in what their seeds solve: signs of the
+    differences are drawn, or all of them asked where there are few.
+    """
+    first, second = (part(rows, model, places).groupby("seed")["success"].sum() for model in (one, other))
+    apart = (first - second).astype(float).to_numpy()
+    apart = apart[apart != 0]
+    if not len(apart):
+        return 1.0
+    signs = (
+        np.array(list(product((-1, 1), repeat=len(apart))))
+        if len(apart) <= 12
+        else np.random.default_rng(0).choice((-1, 1), (10_000, len(apart)))
+    )
+    return float(np.mean(np.abs(signs @ apart) >= abs(apart.sum())))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import SimpleNamespace
 
@@ -11,19 +11,25 @@ import pandas as pd
 from nalm.tasks import Benford
 from nalm.training import Run
 
-from companion import published, thresholds
+from companion import thresholds
 from companion.division import settings
-from companion.division.compared import MODIFIED, UNITS, Compared, of, stated, success
+from companion.division.compared import (
+    MODIFIED,
+    UNITS,
+    Compared,
+    experiment_item,
+    of,
+    stated,
+    stated_rates,
+    success,
+)
 from companion.errata import Erratum
 from companion.experiment import Experiment, runs_of
-from companion.figures import Figure, by_range
-from companion.measures import summarise
+from companion.figures import Figure
 from companion.parameters import some_of
 from companion.rows import Rows
 from companion.statements import Claim, Explanation, Item
-from companion.tables import text
-
-__all__ = ["BENFORD", "EXPERIMENT", "TRUNCATED", "WIDE", "draw", "divides"]
+from companion.tables import Table, text
 
 TRUNCATED = ["TN(-1,3)[-5,10)", "TN(0,1)[-5,5)", "TN(1,3)[-10,5)"]
 BENFORD = "B[10,100)"
@@ -42,20 +48,10 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
     return {"division/distributions": runs}
 
 
-def _printed_rates(inputs: str) -> pd.DataFrame:
-    """The success rates that the text states for a number of inputs, by ``model`` and ``range``."""
-    table = published.load("division_values")
-    table = table[(table["item"] == _FIGURES[inputs]) & (table["metric"] == "success rate")]
-    return table.assign(success=pd.to_numeric(table["value"], errors="coerce")).dropna(subset="success")
-
-
 def draw(rows: Rows, inputs: str) -> Figure | None:
     """The paper's figure for a number of inputs; nothing if it was not run."""
-    part = rows.of(inputs=inputs).frame
-    if part.empty:
-        return None
-    summary = summarise(part, by=["model", "range"])
-    return by_range(summary, published=_printed_rates(inputs), xlabel="training distribution")
+    part, rates = rows.of(inputs=inputs), stated_rates(_FIGURES[inputs])
+    return part.by_range(published=rates, xlabel="training distribution") if len(part) else None
 
 
 def divides(rows: Rows) -> np.ndarray:
@@ -71,6 +67,36 @@ def divides(rows: Rows) -> np.ndarray:
     task = settings.task(settings.DISTRIBUTIONS[BENFORD], inputs)  # the operands depend on the seed alone
     operands = [task.operands(seed) for seed in rows.frame["seed"]]
     return (powers == [numerator - denominator for numerator, denominator in operands]).all(1)
+
+
+def failed(rows: Rows) -> Table:
+    """The failed runs of each unit on each distribution: their errors and weights."""
+    lines = []
+    for (inputs, unit, name), part in rows.failed.frame.groupby(["inputs", "model", "range"], sort=False):
+        asked = settings.task(settings.DISTRIBUTIONS[name], int(inputs))
+        targets = [asked.evaluation(seed)["valid"].targets.double() for seed in part["seed"]]
+        idle = np.array([target.square().mean().item() for target in targets])
+        line = {"inputs": inputs, "unit": unit, "distribution": name, "failed": len(part)}
+        line |= {"training error": part["valid_mse"].median(), "test error": part["test_mse"].median()}
+        line["no better than 0"] = int((part["valid_mse"] > 0.95 * idle).sum())
+        line["whole numbers"] = int((part["sparsity_error"] < 0.05).sum())
+        lines.append(line | {"right powers": int(divides(Rows(part)).sum())})
+    return Table(lines, "Failed runs", digits=2)
+
+
+def tossed(rows: Rows, places: Iterable[str]) -> Table:
+    """The runs of a Real NPU with two inputs by the side on which they start, ``good`` if W_a > W_b."""
+    lines = []
+    for name in places:
+        part = rows.of(range=name)
+        W = part.weights("0.weight").reshape(-1, 2)
+        good, won, turned = part.frame["good"], part.success, (W[:, 0] < 0) & (W[:, 1] > 0)
+        line = {"distribution": name, "start with W_a > W_b": int(good.sum())}
+        line |= {"of them solved": int((won & good).sum()), "start otherwise": int((~good).sum())}
+        line["solved "] = int((won & ~good).sum())
+        line["unsolved, end at W_a < 0 < W_b"] = int((turned & ~won).sum())
+        lines.append(line | {"unsolved": int((~won).sum())})
+    return Table(lines, "Initial weights and success of the Real NPU with two inputs")
 
 
 def _figure(rows: pd.DataFrame, inputs: str, first: str) -> Compared:
@@ -111,13 +137,7 @@ def _of(inputs: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     return chosen
 
 
-_PROTOCOL = {
-    "seeds": 25,
-    "runs": 450,
-    "experiment": ("division/distributions",),
-    "by": ("model", "range"),
-    "compared": "success rates",
-}
+_item = partial(experiment_item, runs=450, experiment=("division/distributions",), compared="success rates")
 _WHOLE = Explanation((_FLOATS,), "The authors' code, which made the published numbers, draws whole numbers.")
 
 EXPERIMENT = Experiment(
@@ -139,29 +159,23 @@ EXPERIMENT = Experiment(
             published="TN(-10,3)[-15,-5)",
             explanations=(_WHOLE,),
         ),
-        Item(
-            "division",
+        _item(
             "Figure 7",
             "Division on other distributions, without redundancy",
-            "experiment",
-            partial(_figure, inputs="2", first=f"{MODIFIED} on U[-100,100)"),
+            statements=partial(_figure, inputs="2", first=f"{MODIFIED} on U[-100,100)"),
             headline="success rate of the modified Real NPU on U[-100,100)",
             published="0.72",
             iterations=50_000,
             rows=_of("2"),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 8",
             "Division on other distributions, with redundancy",
-            "experiment",
-            partial(_figure, inputs="10", first="NMRU on TN(1,3)[-10,5)"),
+            statements=partial(_figure, inputs="10", first="NMRU on TN(1,3)[-10,5)"),
             headline="success rate of the NMRU on TN(1,3)[-10,5)",
             published="0.92",
             iterations=100_000,
             rows=_of("10"),
-            **_PROTOCOL,
         ),
     ),
     errata=(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,14 +13,23 @@ from nalm.training import SGD, Adam, Run
 
 from companion import measures, thresholds
 from companion.division import settings
-from companion.division.compared import MIXED, NEGATIVE, POSITIVE, Compared, higher, of, ranges_where, success
+from companion.division.compared import (
+    MIXED,
+    NEGATIVE,
+    POSITIVE,
+    Compared,
+    experiment_item,
+    higher,
+    of,
+    ranges_where,
+    success,
+)
 from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
+from companion.figures import Figure, style, unit_style
 from companion.parameters import some_of
-from companion.statements import Claim, Comparison, Item, exactly, rate, solved
+from companion.statements import Claim, Comparison, exactly, rate, solved
 from companion.tables import text
-
-__all__ = ["EXPERIMENT", "NAMES"]
 
 NAMES = [
     "NMRU, vanilla", "NMRU, clipped gradient", "NMRU, sign", "NMRU", "NMRU, gate to 0",
@@ -54,6 +64,22 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
     tasks = [SingleModuleTask.on(place, operation="div", inputs=10) for place in p.ranges]
     asked = {name: arms[name] for name in p.models}
     return {"division/inside-the-nmru": runs_of(asked, tasks, p.seeds, thresholds.FIXED)}
+
+
+def draw_coins(runs: pd.DataFrame, start: np.ndarray, end: np.ndarray) -> Figure:
+    """The sums m + d of each redundant input, ``(runs, inputs)``, at the end over those at the start."""
+    with style():
+        figure = Figure(figsize=(7, 3.4), layout="constrained")
+        axes = figure.subplots(1, 2, sharey=True)
+        look = {"color": unit_style(FULL)[0], "markersize": 4, "alpha": 0.5}
+        for axis, place in zip(axes, ("U[1,2)", "U[-2,-1)"), strict=True):
+            here = (runs["range"] == place).to_numpy()
+            axis.axvline(1, color="#4C4C4C", linewidth=1, linestyle="--")
+            axis.plot(start[here].ravel(), end[here].ravel(), "s", **look)
+            axis.set_title(place if here.any() else f"{place}: not run")
+            axis.set(xlabel="$m + d$ at the start", xlim=(0.5, 1.5), ylim=(-0.1, 2.1))
+        axes[0].set_ylabel("$m + d$ at the end")
+    return figure
 
 
 def _figure_17(rows: pd.DataFrame) -> Compared:
@@ -93,53 +119,39 @@ def _figure_19(rows: pd.DataFrame) -> Compared:
     yield ranges_where(rows, PLAIN, FULL, np.less, 7, "ranges on which Adam is better")
 
 
-_PROTOCOL = {
-    "seeds": 25,
-    "iterations": 100_000,
-    "experiment": ("division/inside-the-nmru",),
-    "by": ("model", "range"),
-}
+_item = partial(experiment_item, iterations=100_000, experiment=("division/inside-the-nmru",))
 
 EXPERIMENT = Experiment(
     chapter="book/division/inside-the-nmru.ipynb",
     rules={"models": some_of(NAMES), "ranges": some_of(UNIFORM_RANGES)},
     runs=_runs,
     items=(
-        Item(
-            "division",
+        _item(
             "Figure 17",
             "Ablation of the NMRU: gradient clipping, sign, gate",
-            "experiment",
-            _figure_17,
+            statements=_figure_17,
             headline="success rate with gradient clipping alone on U[-2,2)",
             published="1.0",
             runs=1125,
             rows=of(VANILLA, CLIPPED, SIGN, FULL, ZERO),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 18",
             "Learning rates of the NMRU",
-            "experiment",
-            _figure_18,
+            statements=_figure_18,
             headline="learning rate 0.1 on several ranges",
             published="0.0",
             runs=675,
             rows=of(FULL, SLOW, FAST),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 19",
             "Adam against SGD for the NMRU",
-            "experiment",
-            _figure_19,
+            statements=_figure_19,
             headline="ranges with equal success",
             published="2 of 9",
             runs=450,
             rows=of(FULL, PLAIN),
-            **_PROTOCOL,
         ),
     ),
     errata=(

@@ -19,8 +19,6 @@ from companion.parameters import above, between
 from companion.statements import Claim, Explanation, Item, Read
 from companion.tables import text
 
-__all__ = ["DIVIDING", "DRAWN", "EXPERIMENT", "TARGET", "draw_surfaces", "loss"]
-
 DRAWN = ("NAU, Real NPU", "NAU, NRU", "NAU, NMRU")
 """The panels of Figure 9, each enlarged in Figure 24."""
 DIVIDING = "NAU, NMRU dividing"

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import torch
 from nalm.training import Run
 
 from companion import measures, thresholds
-from companion.division import settings
+from companion.division import settings, states
 from companion.division.compared import MIXED, MODIFIED, UNITS, Compared, of, part, success
+from companion.division.states import Side, draw_starts
 from companion.errata import Erratum
 from companion.experiment import Experiment, runs_of
-from companion.figures import Figure, style, unit_style
+from companion.figures import Figure, style
 from companion.parameters import some_of
 from companion.statements import Claim, Item, solved
 from companion.tables import text
 
-__all__ = ["DATA_SETS", "EXPERIMENT", "PRINTED", "initial", "starts"]
-
 DATA_SETS = ["1", "2", "3", "4", "5"]
 PRINTED = "3 (paper's test set)"
-
-Side = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Whether initial weights W_a, W_b are good ones."""
 
 
 def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
@@ -38,31 +33,17 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
 
 def initial(seeds: int, draws: int = 1) -> np.ndarray:
     """What the modified Real NPU starts with, (seeds, 2): the first draw of each seed or a later one."""
-    model = settings.arms(inputs=2)[MODIFIED].model.but(draws=draws)
-
-    def drawn(seed: int) -> list[float]:
-        torch.manual_seed(seed)
-        return model.build(2)[0].weight[0].tolist()
-
-    return np.array([drawn(seed) for seed in range(seeds)])
+    return states.initial(settings.arms(inputs=2)[MODIFIED].model.but(draws=draws), 2, range(seeds))
 
 
 def starts(weights: np.ndarray, won: Mapping[str, np.ndarray], good: Mapping[str, Side]) -> Figure:
     """Initial weights, solved or failed, of each data set, on the side that is good for it."""
-    solved_look = {"color": unit_style(MODIFIED)[0], "markersize": 5}
-    failed_look = {"color": unit_style("NRU")[0], "markersize": 6, "markeredgewidth": 2}
-    grid = np.linspace(-0.5, 0.5, 401)
     with style():
         figure = Figure(figsize=(7, 4.9), layout="constrained")
         axes = figure.subplots(2, 3, sharex=True, sharey=True).flatten()
         for axis, (name, side) in zip(axes, good.items(), strict=False):
-            shade = side(*np.meshgrid(grid, grid)).astype(float)
-            axis.contourf(grid, grid, shade, levels=[0.5, 1.5], colors=["#E6F2EF"])
+            draw_starts(axis, weights if name in won else weights[:0], won.get(name, np.zeros(0, bool)), side)
             axis.set_title(f"data set {name}" if name in won else f"data set {name}: not run")
-            axis.set(xlim=(-0.52, 0.52), ylim=(-0.52, 0.52), aspect="equal")
-            if name in won:
-                axis.plot(*weights[won[name]].T, "o", **solved_look)
-                axis.plot(*weights[~won[name]].T, "x", **failed_look)
         said = "●  solved\n×  failed\nshaded: good starts,\ncomputed beforehand"
         axes[-1].axis("off")
         axes[-1].text(0.02, 0.5, said, transform=axes[-1].transAxes, va="center", linespacing=1.8)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from functools import cache
+from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import torch
 from nalm.tasks import UNIFORM_RANGES, SingleModuleTask
 from nalm.training import Adam, Run
 
@@ -18,34 +17,26 @@ from companion.division import settings
 from companion.division.compared import (
     MIXED,
     MODIFIED,
+    NEGATIVE,
+    POSITIVE,
     REAL_NPU,
     UNITS,
     Compared,
+    experiment_item,
     higher,
     of,
     part,
     stated,
     success,
 )
+from companion.division.states import draw_starts, initial
 from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
+from companion.figures import Figure, style
 from companion.parameters import some_of
 from companion.rows import Rows
 from companion.statements import Claim, Item, solved
-from companion.tables import text
-
-__all__ = [
-    "CLIPPED",
-    "EXPERIMENT",
-    "FIGURE_3",
-    "FIGURE_10",
-    "MIDDLES",
-    "SECOND",
-    "arms",
-    "start",
-    "with_starts",
-    "with_states",
-]
+from companion.tables import Table, text
 
 SECOND, CLIPPED = f"{MODIFIED}, second draw", f"{MODIFIED}, clipped gradient"
 FIGURE_3 = [REAL_NPU, *UNITS]
@@ -85,25 +76,50 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
     return {"division/no-redundancy": asked + runs_of(variants, [tasks[MIXED]], p.seeds, thresholds.FIXED)}
 
 
-@cache
-def start(model: str, seed: int) -> tuple[float, ...]:
-    """The weights from which a run starts."""
-    torch.manual_seed(seed)
-    return tuple(arms()[model].model.build(2)[0].weight.flatten().tolist())
-
-
 def with_starts(rows: Rows) -> Rows:
     """The rows with the two weights from which each run started, ``start_a`` and ``start_b``."""
-    starts = [start(*run) for run in zip(rows.frame["model"], rows.frame["seed"], strict=True)]
-    a, b = np.reshape(starts, (-1, 2)).T
+    units, runs = arms(), zip(rows.frame["model"], rows.frame["seed"], strict=True)
+    a, b = np.reshape([initial(units[model].model, 2, [seed]) for model, seed in runs], (-1, 2)).T
     return Rows(rows.frame.assign(start_a=a, start_b=b), rows.results)
 
 
-def with_states(rows: Rows) -> pd.DataFrame:
-    """The rows of Real NPUs with two inputs, with the weights and gates that each run ended with."""
-    states = map(json.loads, rows.frame["weights"])
-    ends = np.reshape([state["0.weight"][0] + state["0.gate"] for state in states], (-1, 4))
-    return rows.frame.assign(**dict(zip(("W_a", "W_b", "g_a", "g_b"), ends.T, strict=True)))
+def figure_starts(parts: Mapping[str, Rows]) -> Figure:
+    """Initial weights of the first two parts, which have ``start_a`` and ``start_b``, solved and failed."""
+    with style():
+        figure = Figure(figsize=(7, 3.7), layout="constrained")
+        axes = figure.subplots(1, 2, sharey=True)
+        for axis, (name, part) in zip(axes, parts.items(), strict=False):
+            starts, won = part.frame[["start_a", "start_b"]].to_numpy(), part.success.to_numpy()
+            draw_starts(axis, starts, won, lambda W_a, W_b: W_a > W_b)
+            axis.set(xlabel="initial $W_a$")
+            axis.set_title(f"{name}: {part.count()}  (● solved  × failed)", fontsize="medium")
+        axes[0].set_ylabel("initial $W_b$")
+    return figure
+
+
+def walls(rows: Rows) -> tuple[Table, dict[str, object]]:
+    """Which runs of the NRU on negative ranges pass the wall at zero."""
+    runs = with_starts(rows.of(model=FIGURE_10, range=NEGATIVE)).frame
+    starts = runs[["start_a", "start_b"]].to_numpy()
+    ends = np.reshape(Rows(runs).weights("0.weight"), (-1, 2))
+    won, right = runs["success"].astype(bool), (starts[:, 0] > 0) & (starts[:, 1] < 0)
+    kinds = {
+        "solved": won,
+        "starts with W_a > 0 > W_b": right,
+        "of them from W_a > 0 > W_b": right & won,
+        "a weight passed 0": (np.sign(ends) != np.sign(starts)).any(1),
+        "failed with a weight at the wall": ~won & (np.abs(ends) < 0.006).any(1),
+    }
+    counts = runs[["model", "range"]].assign(**kinds).groupby(["model", "range"], sort=False).sum()
+    last = FIGURE_10[-1]
+    slowest = Rows(runs.assign(fits=won == right)).of(model=last)
+    numbers = {
+        "wall_fits": slowest.share(slowest.frame["fits"]),
+        "nru_slow": rows.count(model=last),
+        "nru_slow_positive": rows.count(model=last, range=POSITIVE),
+        "nru_slow_mixed": rows.count(model=last, range=MIXED),
+    }
+    return Table(counts.reset_index(), "The NRU on negative ranges: who passes the wall"), numbers
 
 
 def _figure_3(rows: pd.DataFrame) -> Compared:
@@ -209,13 +225,7 @@ def _parameters(inputs: int) -> dict[str, set]:
     }
 
 
-_PROTOCOL = {
-    "seeds": 25,
-    "iterations": 50_000,
-    "runs": 900,
-    "experiment": ("division/no-redundancy",),
-    "by": ("model", "range"),
-}
+_item = partial(experiment_item, iterations=50_000, runs=900, experiment=("division/no-redundancy",))
 
 EXPERIMENT = Experiment(
     chapter="book/division/no-redundancy.ipynb",
@@ -231,29 +241,23 @@ EXPERIMENT = Experiment(
             _table_4,
             compared="8 of 9 parameters",
         ),
-        Item(
-            "division",
+        _item(
             "Figure 3",
             "Division without redundant inputs",
-            "experiment",
-            _figure_3,
+            statements=_figure_3,
             headline=f"success rate of the modified Real NPU on {MIXED}",
             published="0.64",
             rows=of(*FIGURE_3),
             compared="20 of 36 success rates",
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 10",
             "Learning rates of the NRU",
-            "experiment",
-            _figure_10,
+            statements=_figure_10,
             headline="success rate with learning rate 1, every range",
             published="1.0",
             rows=of(*FIGURE_10),
             compared="9 of 36 success rates",
-            **_PROTOCOL,
         ),
     ),
     errata=(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import torch
 from nalm.models import Layer, Stack
 from nalm.tasks import UNIFORM_RANGES, SingleModuleTask
 from nalm.training import Run
 
-from companion import measures, published, thresholds
+from companion import thresholds
 from companion.division import settings
 from companion.division.compared import (
     MIXED,
@@ -23,20 +22,22 @@ from companion.division.compared import (
     REAL_NPU,
     UNITS,
     Compared,
+    alike,
+    counted,
+    experiment_item,
     higher,
     of,
     part,
-    solved_at,
     stated,
     success,
 )
+from companion.division.states import initial_of_ten, shown, with_states
 from companion.experiment import Arm, Experiment, runs_of
-from companion.measures import Interval, operands_first
+from companion.measures import operands_first
 from companion.parameters import some_of
-from companion.statements import Claim, Comparison, Explanation, Item, Read, exactly, rate, solved
-from companion.tables import text
-
-__all__ = ["EXPERIMENT", "MAIN", "MIRRORS", "VARIANTS", "initial", "left_out", "printed_rates"]
+from companion.rows import NOT_RUN, Rows
+from companion.statements import Claim, Comparison, solved
+from companion.tables import Table, text
 
 MAIN = [REAL_NPU, *UNITS]
 TERNARY, APART = f"{MODIFIED}, {{-1,0,1}}", "NRU, separate sign"
@@ -71,19 +72,6 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
     return {"division/redundancy": runs_of(asked, tasks, p.seeds, thresholds.FIXED)}
 
 
-def initial(unit: Callable[[int, int], torch.nn.Module], seeds: Iterable[int], parts: int = 1) -> np.ndarray:
-    """The weights that runs with ten inputs start with, (runs, parts, inputs), the operands first."""
-
-    def drawn(seed: int) -> str:
-        torch.manual_seed(seed)
-        return json.dumps({"0.weight": unit(10, 1).weight.tolist()})
-
-    seeds = list(seeds)
-    return operands_first(
-        pd.DataFrame({"seed": seeds, "weights": [drawn(seed) for seed in seeds]}), parts=parts
-    )
-
-
 def left_out(rows: pd.DataFrame) -> dict[str, float]:
     """How the solved runs of a Real NPU leave their redundant inputs out: the share of each way."""
     rows = solved(rows)
@@ -100,58 +88,134 @@ def left_out(rows: pd.DataFrame) -> dict[str, float]:
     return {way: float(where.mean()) if where.size else np.nan for way, where in ways.items()}
 
 
-def printed_rates(everywhere: str) -> pd.DataFrame:
-    """Success rates that the text states of Figure 6; ``everywhere`` is the name of all ranges together."""
-    table = published.load("division_values").query(
-        "item in ['Fig 6', 'abstract/Fig 6'] and metric == 'success rate'"
-    )
-    table = table.assign(success=pd.to_numeric(table["value"], errors="coerce")).dropna(subset=["success"])
-    return table.assign(range=table["range"].where(table["item"] == "Fig 6", everywhere))
+def ways_out(rows: Rows) -> tuple[Table, dict[str, object]]:
+    """:func:`left_out` of each Real NPU."""
+    models = [name for name in (REAL_NPU, MODIFIED, TERNARY) if len(rows.of(model=name))]
+    kinds = {name: left_out(rows.of(model=name).frame) for name in models}
+    lines = [
+        {"model": name, "inputs": 8 * len(rows.of(model=name).solved)} | kind for name, kind in kinds.items()
+    ]
+    exploit = {name: f"{100 * kind['gate 0, weight ±1']:.0f} %" for name, kind in kinds.items()}
+    said = {"baseline": REAL_NPU, "modified": MODIFIED, "ternary": TERNARY}
+    numbers = {f"exploit_{short}": exploit.get(name, NOT_RUN) for short, name in said.items()}
+    return Table(lines, "How the redundant inputs of solved runs are left out, shares"), numbers
+
+
+def with_sums(rows: Rows) -> Rows:
+    """The runs of the NMRU, with the sum of their weights, ``start`` and ``total``; with ``pairs``, how many
+    redundant inputs are selected with their reciprocals; and ``shared``, the sums m + d of these inputs.
+    """
+    nmru = rows.of(model="NMRU").frame.reset_index(drop=True)
+    W, start = operands_first(nmru, parts=2), initial_of_ten("NMRU", nmru["seed"], parts=2).sum((1, 2))
+    pairs, sums = W[:, :, 2:].round().all(1).sum(1), np.sort(W.sum(1)[:, 2:])
+    shared = ["  ".join(map("{:.2f}".format, one)) for one in sums]
+    return Rows(nmru.assign(start=start, total=W.sum((1, 2)), pairs=pairs, shared=shared))
+
+
+def pairs(nmru: Rows, places: Iterable[str]) -> tuple[Table, dict[str, object]]:
+    """What solved NMRUs select, and whether the sum of their weights stays at the next even number."""
+    kept = np.abs(nmru.frame["total"] - 2 * np.round(nmru.frame["start"] / 2)) < 0.5
+    won = Rows(nmru.frame.assign(kept=kept)).solved
+    lines = []
+    for place in places:
+        here = won.of(range=place)
+        line = {"range": place, "solved": nmru.count(range=place)}
+        line |= {f"{count}": len(here.of(pairs=count)) for count in range(9)}
+        line["sum ended at the even number next to its start"] = here.share(here.frame["kept"])
+        lines.append(line)
+    positive, negative = won.of(range=POSITIVE), won.of(range=NEGATIVE)
+    numbers = {
+        "pairs_least": positive.middle("pairs", statistic=min),
+        "pairs_most": positive.middle("pairs", statistic=max),
+        "pairs_share": f"{100 * won.frame['pairs'].mean() / 8:.0f} %" if len(won) else NOT_RUN,
+        "sum_kept": negative.share(negative.frame["kept"]),
+    }
+    caption = "NMRU: how many solved runs selected 0 to 8 redundant inputs with their reciprocals"
+    return Table(lines, caption), numbers
+
+
+def lost_nmrus(nmru: Rows) -> tuple[Table, dict[str, object]]:
+    """The failed ones on negative ranges."""
+    lost = nmru.of(range=NEGATIVE).failed
+    narrow = lost.of(range="U[-1.2,-1.1)")
+    numbers = {
+        "lost_valid": narrow.middle("valid_mse", 1, max),
+        "lost_test": narrow.middle("test_mse", 2, min),
+        "lost_early": lost.share(lost.frame["selected_at"] < 51_000),
+    }
+    room = ((lost.frame["total"] - 2) / 2).round().astype(int)
+    names = {"start": "sum at start", "total": "sum", "shared": "m + d of the redundant inputs"}
+    few = lost.frame.assign(**{"room for": room}).rename(columns=names).groupby("range", sort=False).head(3)
+    columns = ["range", "seed", "sum at start", "sum", "room for", "m + d of the redundant inputs"]
+    caption = "Some of the NMRU's failed runs on negative ranges: sums of weights, errors"
+    return Table(shown(few, [*columns, "valid_mse", "test_mse"]), caption), numbers
+
+
+def nearly_solved(rows: Rows, places: Iterable[str]) -> tuple[Table, dict[str, object]]:
+    """Failed NRUs that divide once their weights are rounded; what the signs of initial weights say."""
+    nru = rows.of(model="NRU").frame.reset_index(drop=True)
+    W, W0 = operands_first(nru)[:, 0], initial_of_ten("NRU", nru["seed"])[:, 0]
+    divides = (W.round() == [1, -1] + [0] * 8).all(1)
+    told = (W0[:, 0] > 0) & (W0[:, 1] < 0)
+    others = np.abs(W[:, 2:])
+    nru = nru.assign(divides=divides, told=told, W_b=np.abs(W[:, 1]), least=others.min(1), most=others.max(1))
+
+    def span(runs: pd.DataFrame, low: str, high: str) -> str:
+        return f"{runs[low].min():.4f} to {runs[high].max():.4f}" if len(runs) else "–"
+
+    lines = []
+    for place in places:
+        failed = Rows(nru).of(range=place).failed
+        corner = failed.of(divides=True).frame
+        line = {"range": place, "solved": Rows(nru).count(range=place)}
+        line["failed, but divide if rounded"] = f"{len(corner)} of {len(failed)}"
+        line["their redundant |W|"] = span(corner, "least", "most")
+        line["their test errors"] = span(corner, "test_mse", "test_mse")
+        line["other failed runs: median |W_b|"] = failed.of(divides=False).frame["W_b"].median()
+        lines.append(line)
+    negative = Rows(nru).of(range=NEGATIVE)
+    numbers = {
+        "nru_rounded": negative.failed.share(negative.failed.frame["divides"]),
+        "nru_follow": negative.share(negative.frame["divides"] == negative.frame["told"]),
+    }
+    caption = "NRU: failed runs that divide exactly once their weights are rounded, and the others"
+    return Table(lines, caption), numbers
+
+
+def ended_on(rows: Rows, model: str) -> pd.DataFrame:
+    """The failed runs of a Real NPU, with the weights and gates of the operands as they ended, and the
+    largest product of the two of a redundant input.
+    """
+    failed = rows.of(model=model).failed.frame.reset_index(drop=True)
+    W, g = operands_first(failed)[:, 0], operands_first(failed, "0.gate")[:, 0]
+    return with_states(failed, inputs=10).assign(**{"largest redundant g|W|": np.abs(W * g)[:, 2:].max(1)})
 
 
 def _faster(rows: pd.DataFrame, one: str, other: str, ranges: list[str], what: str) -> Comparison:
     """On how many ranges ``one`` is solved earlier in the mean, of all those on which both have solved
     runs.
 
-    The interval: what runs drawn anew from these would count.
+    The interval and the probability: what another such experiment would count, see
+    :func:`companion.division.compared.ranges_where`.
     """
     generator = np.random.default_rng(0)
+
+    def elsewhere(times: np.ndarray) -> np.ndarray:
+        drawn = generator.choice(times, (10_000, len(times)))
+        return np.take_along_axis(drawn, generator.integers(len(times), size=drawn.shape), 1).mean(1)
+
     earlier, again = [], []
     for place in ranges:
         first, second = (solved(part(rows, name, [place]))["solved_at"].to_numpy() for name in (one, other))
         if len(first) and len(second):
             earlier.append(first.mean() < second.mean())
-            drawn = (generator.choice(times, (10_000, len(times))).mean(1) for times in (first, second))
-            again.append(np.less(*drawn))
-    low, high = np.quantile(np.sum(again, 0), [0.025, 0.975])
-    return Comparison(
-        what,
-        Interval(sum(earlier), int(low), int(high), len(earlier)),
-        exactly(len(earlier)),
-        id=what,
-        predicted=True,
-    )
-
-
-def _same(rows: pd.DataFrame, one: str, other: str, what: str) -> Claim:
-    """Whether the intervals of two success rates overlap, over all ranges and on each."""
-    apart = [
-        place
-        for place in UNIFORM_RANGES
-        if not success(rows, one, [place]).overlaps(success(rows, other, [place]))
-    ]
-    first, second = success(rows, one), success(rows, other)
-    shown = f"{text(first.estimate)} against {text(second.estimate)}; apart on: {', '.join(apart) or 'none'}"
-    return Claim(what, first.overlaps(second) and not apart, shown)
+            again.append(elsewhere(first) < elsewhere(second))
+    others = np.sum(again, 0) if again else np.zeros(1)
+    return counted(what, int(sum(earlier)), len(earlier), others, len(earlier))
 
 
 def _figure_6(rows: pd.DataFrame) -> Compared:
-    averages = printed_rates("all").query("range == 'all'").to_dict("records")
-    for one in reversed(averages):
-        runs = part(rows, one["model"])
-        theirs = rate(one["success"], 225, measures.independent_runs(runs["success"], runs["seed"]))
-        yield Comparison(f"{one['model']} over nine ranges", success(rows, one["model"]), theirs)
-    yield from stated(rows, "Fig 6")
+    yield from reversed(stated(rows, "Fig 6"))
     found = success(rows, "NMRU", [MIXED])
     yield Claim(f"the NMRU solves some of {MIXED}", found.estimate > 0, text(found))
     lowest = min(success(rows, "NRU", [place]).estimate for place in POSITIVE)
@@ -199,92 +263,58 @@ def _figure_15(rows: pd.DataFrame) -> Compared:
 
 
 def _figure_16(rows: pd.DataFrame) -> Compared:
-    yield _same(rows, TERNARY, MODIFIED, "the set that weights are pulled to has no effect on success")
+    yield alike(rows, TERNARY, MODIFIED, "the set that weights are pulled to has no effect on success")
     old, new = (left_out(part(rows, model))["gate 0, weight ±1"] for model in (MODIFIED, TERNARY))
     what = "with {-1, 0, 1} fewer inputs are left out by a closed gate and a weight of ±1"
     yield Claim(what, new < old, f"{text(new, 2)} against {text(old, 2)}")
 
 
 def _figure_20(rows: pd.DataFrame) -> Compared:
-    yield _same(rows, APART, "NRU", "a separate sign makes no difference in success")
+    yield alike(rows, APART, "NRU", "a separate sign makes no difference in success")
 
 
-def _slower_there_too(read: Read) -> str:
-    rows = read("division/replay").query("of == 'division/redundancy'")
-    won = part(rows, MODIFIED)["success"].astype(bool)
-    times = {
-        place: [solved_at(rows, name, [place]) for name in (MODIFIED, REAL_NPU)] for place in UNIFORM_RANGES
-    }
-    slower = ", ".join(place for place, (new, old) in times.items() if new > old)
-    return (
-        "Trained from the authors' initial weights on the authors' batches, the modified Real NPU solves "
-        f"{won.sum()} of {won.size} runs, as published, and is slower than the baseline on "
-        f"{slower or 'no range'} there too."
-    )
-
-
-_PROTOCOL = {
-    "seeds": 25,
-    "iterations": 100_000,
-    "experiment": ("division/redundancy",),
-    "by": ("model", "range"),
-}
+_item = partial(experiment_item, iterations=100_000, experiment=("division/redundancy",))
 
 EXPERIMENT = Experiment(
     chapter="book/division/redundancy.ipynb",
     rules={"models": some_of(_arms(1)), "ranges": some_of(UNIFORM_RANGES)},
     runs=_runs,
     items=(
-        Item(
-            "division",
+        _item(
             "Figure 6",
             "Division with eight redundant inputs",
-            "experiment",
-            _figure_6,
+            statements=_figure_6,
             headline="success rate of the NMRU over nine ranges",
             published="91.6 %",
             runs=900,
             rows=of(*MAIN),
-            explanations=(
-                Explanation(("ranges of these on which the repairs also gain speed",), _slower_there_too),
-            ),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 15",
             "Complex weights: NPU against Real NPU",
-            "experiment",
-            _figure_15,
+            statements=_figure_15,
             headline="complex weights on negative ranges",
             published="hinder success and speed",
             runs=675,
             rows=of(MODIFIED, COMPLEX, CLIPPED),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 16",
             "Discretising the Real NPU to {-1, 1} or {-1, 0, 1}",
-            "experiment",
-            _figure_16,
+            statements=_figure_16,
             headline="effect on success",
             published="none",
             runs=450,
             rows=of(MODIFIED, TERNARY),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 20",
             "NRU with the sign inside or apart from the magnitude",
-            "experiment",
-            _figure_20,
+            statements=_figure_20,
             headline="difference in success",
             published="none",
             runs=450,
             rows=of("NRU", APART),
-            **_PROTOCOL,
         ),
     ),
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,34 +14,26 @@ from nalm.tasks import UNIFORM_RANGES, SingleModuleTask
 from nalm.training import L1, Norms, Run
 
 from companion import thresholds
-from companion.division import chance, settings
-from companion.division.compared import MODIFIED, REAL_NPU, Compared, higher, of, part, ranges_where, success
+from companion.division import settings
+from companion.division.compared import (
+    MODIFIED,
+    REAL_NPU,
+    Compared,
+    experiment_item,
+    higher,
+    of,
+    part,
+    ranges_where,
+    success,
+)
 from companion.division.no_redundancy import MIDDLES
 from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
-from companion.figures import Figure, style
+from companion.figures import Figure, style, styles_of
 from companion.parameters import some_of
-from companion.rows import NOT_RUN, Rows
-from companion.statements import Claim, Explanation, Item, Read, solved
+from companion.rows import Rows
+from companion.statements import Claim, solved
 from companion.tables import Table
-
-__all__ = [
-    "ALL",
-    "ARMS",
-    "BASE",
-    "BOTH",
-    "CLIP",
-    "EXPERIMENT",
-    "GATE",
-    "L2",
-    "NONE",
-    "SWEEP",
-    "arms",
-    "draw_diagram",
-    "draw_streams",
-    "replayed",
-    "splits",
-]
 
 SWEEP = {
     "L1 1e-11 to 1e-09": L1(start=1e-11, end=1e-9),
@@ -88,15 +81,6 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
     return {"division/robust-real-npu": asked}
 
 
-def replayed(read: Read) -> pd.DataFrame:
-    """The replay of all runs (:mod:`companion.replay`), under the names of the runs that are replayed."""
-    own, again = read("division/robust-real-npu"), read("division/replay")
-    if own.empty or again.empty:
-        return pd.DataFrame()
-    names = own[["key", "model", "range"]].rename(columns={"key": "replays"})
-    return again.drop(columns=["model", "range"]).merge(names, on="replays")
-
-
 def _solved_more(rows: pd.DataFrame, one: str, other: str, place: str) -> int:
     """How many runs more the first variant solves on a range."""
     first, second = (len(solved(part(rows, model, [place]))) for model in (one, other))
@@ -113,15 +97,6 @@ def _figure_1(rows: pd.DataFrame) -> Compared:
     yield Claim("the best strength is 1e-9 to 1e-7", best == BASE, best)
     for name in list(SWEEP)[2:]:
         yield higher(rows, BASE, name, f"{name} is worse")
-
-
-def _why_figure_1(read: Read) -> str:
-    again, place = Rows(replayed(read)), "U[-1.2,-1.1)"
-    without, base = (again.count(model=name, range=place) if len(again) else NOT_RUN for name in (NONE, BASE))
-    return (
-        f"The draw: from the authors' initial weights and with their batches, the same seeds solve {without} "
-        f"without L1 and {base} with it."
-    )
 
 
 def _figure_2(rows: pd.DataFrame) -> Compared:
@@ -163,11 +138,9 @@ def splits(rows: Rows) -> Table:
         if {first, second} <= set(single):
             only = [int((single[a] & ~single[b]).sum()) for a, b in ((first, second), (second, first))]
             odds = binomtest(only[0], sum(only)).pvalue if sum(only) else 1.0
-            lines.append(
-                {"first": first, "second": second, "only first": only[0], "only second": only[1], "p": odds}
-            )
-    frame = pd.DataFrame(lines or [{"first": "not run"}])
-    return Table(frame, digits=2, caption="Runs that only one of two variants solves; sign test")
+            lines.append([first, second, *only, odds])
+    columns = ["first", "second", "only first", "only second", "p"]
+    return Table(lines, "Runs that only one of two variants solves; sign test", columns=columns, digits=2)
 
 
 def draw_diagram() -> Figure:
@@ -192,6 +165,33 @@ def draw_diagram() -> Figure:
             axis.annotate("", (-1.15 * side, -0.2 * side), (1.15 * side, -0.2 * side), arrowprops=bow)
         axis.text(0, 0.55, "a: $x_i<0$, $W_i=\\pm1$, $g_i=1$", ha="center", va="bottom")
         axis.text(0, -0.55, "a", ha="center", va="top")
+    return figure
+
+
+def draw_schedules(
+    coefficients: Mapping[str, Sequence[float]], paths: Mapping[str, np.ndarray], back: Mapping[str, int]
+) -> Figure:
+    """How a penalty grows, and how it leads a gate back to [0, 1].
+
+    Args:
+        coefficients: name of the penalty -> its factor, every 10,000 updates.
+        paths: the gate after each update.
+        back: when it is back, 0 for never.
+    """
+    with style():
+        figure = Figure(figsize=(7, 4.6), layout="constrained")
+        upper, lower = figure.subplots(2, 1, sharex=True)
+        for name, (colour, marker) in styles_of(list(coefficients)).items():
+            drawn = {"color": colour, "marker": marker, "label": name}
+            staircase = [*coefficients[name], coefficients[name][-1]]
+            upper.step(range(0, 60_000, 10_000), staircase, where="post", **drawn)
+            until = back[name] + 1 if back[name] else 50_000
+            lower.plot(paths[name][:until], color=colour, marker=marker, markevery=[until - 1])
+        upper.set(yscale="log", ylabel="β")
+        lower.set(ylabel="gate", xlabel="iteration")
+        lower.xaxis.set_major_formatter("{x:,.0f}")
+        lower.axhline(0, color="black", linewidth=0.8)
+        figure.legend(*upper.get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure
 
 
@@ -234,56 +234,44 @@ def draw_streams(loss: Callable, places: list[str], false: dict[str, tuple[float
     return figure
 
 
-_PROTOCOL = {
-    "seeds": 25,
-    "iterations": 50_000,
-    "experiment": ("division/robust-real-npu",),
-    "by": ("model", "range"),
-    "compared": "what the text says",
-}
+_item = partial(
+    experiment_item,
+    iterations=50_000,
+    experiment=("division/robust-real-npu",),
+    compared="what the text says",
+)
 
 EXPERIMENT = Experiment(
     chapter="book/division/robust-real-npu.ipynb",
     rules={"models": some_of(ARMS), "ranges": some_of(UNIFORM_RANGES)},
     runs=_runs,
     items=(
-        Item(
-            "division",
+        _item(
             "Figure 1",
             "L1 regularisation of the Real NPU: on or off, and its strength",
-            "experiment",
-            _figure_1,
+            statements=_figure_1,
             headline="ranges on which removing L1 is worse",
             published="5 of 9",
             runs=1800,
             rows=of(NONE, *SWEEP),
-            explanations=(Explanation(("removing L1 is better on U[-1.2,-1.1)",), _why_figure_1),),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 2",
             "Clipping, discretisation and initialisation of the Real NPU",
-            "experiment",
-            _figure_2,
+            statements=_figure_2,
             headline="ranges on which discretising loses to none",
             published="1 of 9",
             runs=1575,
             rows=of(BASE, "clip gate", "clip weight", CLIP, GATE, BOTH, ALL),
-            explanations=(chance.explanation("Figure 2"),),
-            **_PROTOCOL,
         ),
-        Item(
-            "division",
+        _item(
             "Figure 14",
             "No, L1 and L2 regularisation of the Real NPU",
-            "experiment",
-            _figure_14,
+            statements=_figure_14,
             headline="ranges on which L2 is worse than L1",
             published="5 of 9",
             runs=675,
             rows=of(NONE, BASE, L2),
-            **_PROTOCOL,
         ),
     ),
     errata=(

@@ -23,8 +23,6 @@ from nalm.training import L1, Adam, Discretisation, Recipe
 
 from companion.experiment import Arm
 
-__all__ = ["DISTRIBUTIONS", "MIXED_SIGNS", "REPAIRED", "arms", "task"]
-
 REPAIRED = {"init": "capped-glorot", "clip": ("weight", "gate"), "discretise": ("weight", "gate")}
 """Options of the modified Real NPU: the paper's three repairs."""
 

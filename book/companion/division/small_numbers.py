@@ -16,7 +16,7 @@ from nalm.training import Run
 from torch import Tensor
 
 from companion import published
-from companion.division import chance, settings
+from companion.division import settings
 from companion.division.compared import MODIFIED, QUESTIONS, SMALL, UNITS, Compared, part, solved_at, success
 from companion.division.golden import golden_error, golden_weights
 from companion.errata import Erratum
@@ -27,8 +27,6 @@ from companion.parameters import at_least, some_of
 from companion.rows import Rows
 from companion.statements import Claim, Comparison, Explanation, Item, Read, solved
 from companion.tables import text
-
-__all__ = ["EXPERIMENT", "VARIANTS", "figure_5", "golden", "shown", "small", "with_witnesses"]
 
 EASY, MEDIUM, HARD = QUESTIONS
 EPS32 = 2.0**-23
@@ -325,7 +323,6 @@ EXPERIMENT = Experiment(
             iterations=50_000,
             rows=_of(UNITS, MEDIUM, HARD),
             by=("model", "range", "question"),
-            explanations=(chance.explanation("Figure 13"),),
             **_PROTOCOL,
         ),
     ),

@@ -14,7 +14,7 @@ from nalm.tasks import UNIFORM_RANGES, SingleModuleTask, Uniform
 from nalm.training import Adam, Run
 
 from companion import measures, published, thresholds
-from companion.division import chance, settings
+from companion.division import settings
 from companion.division.chance import TICK
 from companion.division.compared import (
     MIXED,
@@ -37,12 +37,6 @@ from companion.recorded import read
 from companion.rows import NOT_RUN, Rows
 from companion.statements import Claim, Item
 from companion.tables import text
-
-__all__ = [
-    "EXPERIMENT", "LARGE", "PLACES", "SCALINGS", "TRUNCATED", "WEAK",
-    "best", "costs", "distances", "failures", "figure_rates", "rate", "rates", "table_3", "table_7",
-    "text_and_code", "with_small_numbers",
-]  # fmt: skip
 
 TRUNCATED = [name for name in settings.DISTRIBUTIONS if name.startswith("TN")]
 LARGE = ["U[-100,100)", "U[-50,50)"]
@@ -452,7 +446,6 @@ EXPERIMENT = Experiment(
             ),
             rows=_of_table_3,
             by=("model", "range", "inputs"),
-            explanations=(chance.explanation("Table 3"),),
         ),
         Item("division", "Table 5", "Parameters of the Real NPU", "settings", _table_5),
         Item(

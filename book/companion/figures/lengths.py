@@ -14,7 +14,8 @@ from companion.figures.styles import (
     WIDTH,
     Figure,
     axis_name,
-    legend_columns,
+    hollow,
+    legend,
     legend_entry,
     require,
     style,
@@ -80,7 +81,7 @@ def over_lengths(
                         )
                         axis.plot(places, part[column], color=colour, marker=marker, markersize=5)
                     else:
-                        axis.plot(places, part[column], **_hollow(colour))
+                        axis.plot(places, part[column], **_dashed(colour))
             axis.set_ylabel(label)
             if panel == "success":
                 axis.set_ylim(-0.08, 1.08)
@@ -90,23 +91,15 @@ def over_lengths(
         axes[-1].set_xticks(range(len(lengths)), [f"{length:,}" for length in lengths])
         axes[-1].set_xlabel(axis_name(x))
         if summary is None:
-            handles = [Line2D([], [], label=model, **_hollow(styles[model][0])) for model in models]
+            handles = [Line2D([], [], label=model, **_dashed(styles[model][0])) for model in models]
         else:
             handles = [legend_entry(model, line=True, styled=styles[model]) for model in models]
             handles += (
-                [Line2D([], [], label="published", **_hollow("#4C4C4C"))] if published is not None else []
+                [Line2D([], [], label="published", **_dashed("#4C4C4C"))] if published is not None else []
             )
-        figure.legend(handles=handles, loc="outside upper center", ncols=legend_columns(handles))
+        legend(figure, handles)
     return figure
 
 
-def _hollow(colour: str) -> dict:
-    return dict(
-        color=colour,
-        linestyle="--",
-        linewidth=1,
-        marker="o",
-        markersize=6,
-        markerfacecolor="none",
-        markeredgecolor=colour,
-    )
+def _dashed(colour: str) -> dict:
+    return hollow(colour, size=6) | {"color": colour, "linestyle": "--", "linewidth": 1}

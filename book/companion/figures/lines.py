@@ -10,16 +10,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from companion.figures.styles import (
-    WIDTH,
-    Figure,
-    axis_name,
-    legend_columns,
-    legend_entry,
-    require,
-    style,
-    styles_of,
-)
+from companion.figures.styles import WIDTH, Figure, axis_name, legend, legend_entry, require, style, styles_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +59,7 @@ def curves(
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axis.set(xlabel=xlabel or axis_name(x), ylabel=ylabel or axis_name(y))
         handles = [legend_entry(model, line=True, styled=styled) for model, styled in styles.items()]
-        figure.legend(handles=handles, loc="outside upper center", ncols=legend_columns(handles))
+        legend(figure, handles)
     return figure
 
 
@@ -116,5 +107,5 @@ def courses(
             handles.append(
                 Line2D([], [], linestyle="none", marker="o", color="#4C4C4C", markersize=3, label="data")
             )
-        figure.legend(handles=handles, loc="outside upper center", ncols=legend_columns(handles))
+        legend(figure, handles)
     return figure

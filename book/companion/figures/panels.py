@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from companion.figures.styles import (
     WIDTH,
     Figure,
     axis_name,
-    legend_columns,
+    hollow,
+    legend,
     legend_entry,
     require,
     style,
@@ -22,6 +23,7 @@ from companion.figures.styles import (
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 __all__ = ["by_range"]
 
@@ -31,7 +33,10 @@ PANELS = {
     "solved_at": ("solved_at_mean", "solved_at_low", "solved_at_high", "solved at iteration", True),
     "sparsity_error": ("sparsity_error", "sparsity_error_low", "sparsity_error_high", "sparsity error", True),
 }
-_FLOOR = 1e-12  # lowest point of a bar on a logarithmic axis
+
+
+NOTHING = {"marker": "|", "color": "#8A8A8A", "markersize": 6, "linestyle": "none"}
+"""How a place is marked at which no run was solved."""
 
 
 def by_range(
@@ -47,11 +52,13 @@ def by_range(
 
     `summary` comes from companion.measures.summarise; `published` has the same columns as far as values are
     published (success, solved_at_mean, sparsity_error; no intervals needed) and is drawn as hollow rings.
+
+    Logarithmic axes show zeros in a band of their own; where no run was solved, there is a grey tick.
     """
     panels = [panels] if isinstance(panels, str) else list(panels)
     for panel in panels:
         require(panel, PANELS, "panel")
-    for name in [x, hue] + [column for panel in panels for column in PANELS[panel][:3]]:
+    for name in [x, hue, "success"] + [column for panel in panels for column in PANELS[panel][:3]]:
         require(name, summary.columns, "column of the summary")
     places, models = list(dict.fromkeys(summary[x])), list(dict.fromkeys(summary[hue]))
     step = min(0.16, 0.72 / max(len(models), 1))
@@ -61,40 +68,52 @@ def by_range(
     with style():
         figure = Figure(figsize=(WIDTH, 1.1 + 1.95 * len(panels)), layout="constrained")
         axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+        unsolved = False
         for axis, panel in zip(axes, panels, strict=True):
             column, low, high, label, logarithmic = PANELS[panel]
+            zero = _place_of_zero(summary[column]) if logarithmic else 0.0
             for model in models:
                 colour, marker = styles[str(model)]
                 part = summary[summary[hue] == model]
                 at = np.array([places.index(place) for place in part[x]], dtype=float) + shift[model]
-                bottom, top = part[low].to_numpy(float), part[high].to_numpy(float)
-                if logarithmic:
-                    bottom = np.maximum(bottom, _FLOOR)
-                top = np.where(np.isinf(top), part[column].to_numpy(float), top)
+                middle, top = part[column].to_numpy(float), part[high].to_numpy(float)
+                middle = np.where(middle == 0, zero, middle)
+                bottom = np.maximum(part[low].to_numpy(float), zero)
+                top = np.maximum(np.where(np.isinf(top), middle, top), bottom)
                 axis.vlines(at, bottom, top, color=colour, linewidth=1.4)
-                axis.plot(at, part[column], marker, color=colour, markersize=5, linestyle="none")
+                axis.plot(at, middle, marker, color=colour, markersize=5, linestyle="none")
+                none = at[np.isnan(middle) & (part["success"] == 0)]
+                if none.size:
+                    unsolved = True
+                    axis.plot(none, np.full(none.size, 0.03), transform=axis.get_xaxis_transform(), **NOTHING)
             if published is not None and column in published.columns:
                 known = published[published[x].isin(places) & published[hue].isin(models)]
                 for _, row in known[known[column].notna()].iterrows():
                     at = places.index(row[x]) + shift[row[hue]]
-                    ring = styles[str(row[hue])][0]
-                    axis.plot(
-                        at, row[column], "o", markersize=10, markerfacecolor="none", markeredgecolor=ring
-                    )
-            _finish_panel(axis, summary[column], label, logarithmic, len(places))
+                    axis.plot(at, row[column] or zero, **hollow(styles[str(row[hue])][0]))
+            _finish_panel(axis, summary[column], label, logarithmic, zero, len(places))
         rotation = 35 if max(len(str(place)) for place in places) > 6 and len(places) > 5 else 0
         alignment = {"rotation": rotation, "ha": "right", "rotation_mode": "anchor"} if rotation else {}
         axes[-1].set_xticks(range(len(places)), [str(place) for place in places], **alignment)
         axes[-1].set_xlabel(axis_name(x) if xlabel is None else xlabel)
         handles = [legend_entry(str(model), styled=styles[str(model)]) for model in models]
         if published is not None:
-            ring = dict(marker="o", markersize=10, markerfacecolor="none", markeredgecolor="#4C4C4C")
-            handles.append(Line2D([], [], linestyle="none", label="published", **ring))
-        figure.legend(handles=handles, loc="outside upper center", ncols=legend_columns(handles))
+            handles.append(Line2D([], [], label="published", **hollow()))
+        if unsolved:
+            handles.append(Line2D([], [], label="no run solved", **NOTHING))
+        legend(figure, handles)
     return figure
 
 
-def _finish_panel(axis, values: pd.Series, label: str, logarithmic: bool, places: int) -> None:
+def _place_of_zero(values: pd.Series) -> float:
+    """Where a logarithmic axis shows 0: a decade below the least value above it."""
+    positive = values[values > 0]
+    return 10.0 ** (np.floor(np.log10(positive.min())) - 1) if len(positive) else 1.0
+
+
+def _finish_panel(
+    axis: Axes, values: pd.Series, label: str, logarithmic: bool, zero: float, places: int
+) -> None:
     axis.set_ylabel(label)
     axis.grid(axis="x", visible=False)
     axis.set_xlim(-0.6, places - 0.4)
@@ -102,15 +121,28 @@ def _finish_panel(axis, values: pd.Series, label: str, logarithmic: bool, places
         axis.axvline(edge - 0.5, color="#EEEEEE", linewidth=0.8, zorder=0)
     if not logarithmic:
         axis.set_ylim(-0.06, 1.06)
-    elif (values > 0).any():
+    elif values.isna().all():
+        axis.set_yticks([])
+        axis.text(0.5, 0.5, "no run was solved", transform=axis.transAxes, ha="center", va="center")
+    else:
         axis.set_yscale("log")
-        if values.max() >= 1000:
-            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        if (values == 0).any():
+            _show_zero(axis, zero, above=bool((values > 0).any()))
+        elif values.max() >= 1000:
+            low, high = axis.get_ylim()
+            axis.yaxis.set_major_locator(
+                LogLocator(subs=(1, 2, 5)) if high > 5 * low else MaxNLocator(4, steps=[1, 2, 5, 10])
+            )
             axis.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
             axis.yaxis.set_minor_formatter(NullFormatter())
-    else:
-        for drawn in [*axis.lines, *axis.collections]:  # zeros have no place on a logarithmic axis
-            drawn.remove()
-        axis.set_yticks([])
-        said = "no run was solved" if values.isna().all() else "0 in all solved runs"
-        axis.text(0.5, 0.5, said, transform=axis.transAxes, ha="center", va="center")
+
+
+def _show_zero(axis: Axes, zero: float, above: bool) -> None:
+    """A band at the lower end of a logarithmic axis that is labelled 0; ``above`` it, powers of ten."""
+    bottom, top = zero / 4, max(axis.get_ylim()[1], 4 * zero)
+    axis.axhspan(bottom, 2 * zero, color="#F4F4F4", zorder=0)
+    axis.set_ylim(bottom, top)
+    powers = np.arange(np.log10(zero) + 1, np.log10(top) if above else 0).round().astype(int)
+    powers = powers[:: max(1, len(powers) // 5)]
+    axis.set_yticks([zero, *10.0**powers], ["0", *(f"$10^{{{power}}}$" for power in powers)])
+    axis.yaxis.set_minor_locator(NullLocator())

@@ -13,7 +13,8 @@ from companion.figures.styles import (
     WIDTH,
     Figure,
     axis_name,
-    legend_columns,
+    hollow,
+    legend,
     legend_entry,
     require,
     style,
@@ -80,20 +81,11 @@ def distribution(
             if model in models and threshold is not None
         }
         for model, rate in rings.items():
-            axis.plot(
-                threshold,
-                rate,
-                "o",
-                markersize=10,
-                markerfacecolor="none",
-                markeredgewidth=1.8,
-                markeredgecolor=unit_style(str(model))[0],
-                zorder=3,
-            )
+            ring = hollow(unit_style(str(model))[0])
+            axis.plot(threshold, rate, **ring, markeredgewidth=1.8, zorder=3)
         if rings:
-            ring = dict(marker="o", markersize=10, markerfacecolor="none", markeredgecolor="#4C4C4C")
-            handles.append(Line2D([], [], linestyle="none", label="published success rate", **ring))
-        figure.legend(handles=handles, loc="outside upper center", ncols=legend_columns(handles))
+            handles.append(Line2D([], [], label="published success rate", **hollow()))
+        legend(figure, handles)
     return figure
 
 
@@ -125,7 +117,6 @@ def scatter(
     rows = list(dict.fromkeys(points[row]))
     sides = list(dict.fromkeys(points[column])) if column else [None]
     styles = styles_of([str(name) for name in dict.fromkeys(points[hue])])
-    ring = dict(marker="o", markersize=9, markerfacecolor="none", linestyle="none")
 
     with style():
         figure = Figure(figsize=(WIDTH, 0.9 + 2.1 * len(rows)), layout="constrained")
@@ -139,7 +130,7 @@ def scatter(
                     axis.set_ylim(*bounds)
                 if levels is not None and place in levels:
                     axis.axhline(levels[place], color="#1A1A1A", linestyle="--", linewidth=1)
-                for frame, hollow in ((published, True), (points, False)):
+                for frame, theirs in ((published, True), (points, False)):
                     if frame is None:
                         continue
                     here = frame[
@@ -153,7 +144,7 @@ def scatter(
                             continue
                         values = part[y] if bounds is None else part[y].clip(*bounds)
                         solid = dict(marker=marker, color=colour, markersize=5, linestyle="none")
-                        how = ring | {"markeredgecolor": colour, "alpha": 0.55} if hollow else solid
+                        how = hollow(colour, size=9) | {"alpha": 0.55} if theirs else solid
                         axis.plot(part[x], values, **how, clip_on=False)
                 axis.tick_params(labelleft=number == 0)
                 if line == 0 and column:
@@ -163,12 +154,12 @@ def scatter(
             axes[line, 0].set_ylabel(f"{place}: {ylabel or axis_name(y)}")
         handles = [legend_entry(name, styled=styled) for name, styled in styles.items()]
         if published is not None:
-            handles.append(Line2D([], [], **ring, markeredgecolor="#4C4C4C", label="published"))
+            handles.append(Line2D([], [], **hollow(size=9), label="published"))
         if levels:
             handles.append(
                 Line2D([], [], color="#1A1A1A", linestyle="--", linewidth=1, label=level_name or "level")
             )
-        figure.legend(handles=handles, loc="outside upper center", ncols=legend_columns(handles))
+        legend(figure, handles)
     return figure
 
 
@@ -210,14 +201,7 @@ def gate_histograms(
                         & (published[column] == model)
                         & (published["success"].astype(bool) == success)
                     ]
-                    axis.plot(
-                        theirs["gate"] + shift,
-                        theirs["count"],
-                        "o",
-                        markersize=8,
-                        markerfacecolor="none",
-                        markeredgecolor="#4C4C4C",
-                    )
+                    axis.plot(theirs["gate"] + shift, theirs["count"], **hollow(size=8))
             axis.grid(axis="x", visible=False)
             axis.set(xlim=(-0.09, 1.09), xticks=[0, 0.5, 1])
         for axis, model in zip(axes[0], models, strict=True):
@@ -232,7 +216,6 @@ def gate_histograms(
             Line2D([], [], label=label, markerfacecolor=face, **square) for label, face in faces.items()
         ]
         if published is not None:
-            ring = square | {"marker": "o"}
-            handles.append(Line2D([], [], label="published", markerfacecolor="none", **ring))
+            handles.append(Line2D([], [], label="published", **hollow(size=8)))
         figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure

@@ -8,6 +8,7 @@ import base64
 import io
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -22,7 +23,8 @@ __all__ = [
     "WIDTH",
     "Figure",
     "axis_name",
-    "legend_columns",
+    "hollow",
+    "legend",
     "legend_entry",
     "require",
     "style",
@@ -208,10 +210,17 @@ def legend_entry(model: str, line: bool = False, styled: tuple[str, str] | None 
     )
 
 
-def legend_columns(handles: Sequence[Line2D]) -> int:
-    """As many columns as fit above a figure."""
+def legend(figure: Figure, handles: Sequence[Line2D]) -> None:
+    """A legend above the figure, in as many columns as fit."""
     longest = max(len(handle.get_label()) for handle in handles)
-    return max(1, min(len(handles), 76 // (longest + 6)))
+    columns = max(1, min(len(handles), 76 // (longest + 6)))
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns)
+
+
+def hollow(colour: str = "#4C4C4C", size: float = 10) -> dict[str, Any]:
+    """How a published number is drawn: a ring."""
+    ring = {"marker": "o", "markersize": size, "markerfacecolor": "none", "markeredgecolor": colour}
+    return ring | {"linestyle": "none"}
 
 
 def axis_name(column: str) -> str:

@@ -16,7 +16,7 @@ from nalm.units.checks import choose
 
 from companion.experiment import Arm
 
-__all__ = ["EPOCHS", "ITERATIONS", "LENGTHS", "MODELS", "digit_arms", "digit_runs", "digit_task"]
+__all__ = ["EPOCHS", "HORIZON", "ITERATIONS", "LENGTHS", "MODELS", "digit_arms", "digit_runs", "digit_task"]
 
 LENGTHS = {"product": tuple(range(1, 21)), "sum": (1, 10, *range(100, 1001, 100))}
 """Operation -> how many digits test sequences have."""
@@ -29,6 +29,11 @@ EPOCHS = 1001
 
 ITERATIONS = {"product": 388_388, "sum": 86_086}
 """Operation -> the updates of so many epochs of MNIST."""
+
+HORIZON = 110
+"""Epochs that are trained first, and from which on the figures are judged: the NMU's drawn means of *solved
+at* lie at 26 to 110 of them. A run of 1,001 epochs goes on from there (:mod:`nalm.records.lengths`).
+"""
 
 MODELS = {
     "product": (

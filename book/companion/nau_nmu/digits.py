@@ -16,8 +16,10 @@ from nalm.models import Layer
 from nalm.records.row import first_below
 
 from companion.measures import Interval, summarise
-from companion.nau_nmu.digit_runs import ITERATIONS, LENGTHS, MODELS, digit_arms
-from companion.nau_nmu.drawn import beside_drawn, measured
+from companion.nau_nmu.digit_runs import EPOCHS, HORIZON, ITERATIONS, LENGTHS, MODELS, TRAINED_ON, digit_arms
+from companion.nau_nmu.drawn import beside_drawn, measured, values
+from companion.recorded import read
+from companion.rows import Rows
 from companion.statements import Claim, Comparison, Item
 from companion.tables import Table, text
 
@@ -26,12 +28,15 @@ __all__ = [
     "REFERENCE",
     "as_drawn",
     "by_length",
+    "decided",
     "figure",
     "item",
+    "longest",
     "models",
     "references",
     "solved_by_length",
     "thresholds",
+    "with_recorded",
 ]
 
 REFERENCE = {"product": "exact product", "sum": "exact sum"}
@@ -146,22 +151,53 @@ def by_length(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def with_recorded(rows: Rows, experiment: str) -> Rows:
+    """The rows of a chapter and all that the book has recorded, of any length."""
+    every = pd.concat([rows.frame, read(experiment)], ignore_index=True)
+    return Rows(every.drop_duplicates("key"), rows.results)
+
+
+JUDGED_FROM = {operation: updates * HORIZON // EPOCHS for operation, updates in ITERATIONS.items()}
+"""Operation -> the updates of :data:`~companion.nau_nmu.digit_runs.HORIZON` epochs."""
+
+
+def longest(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
+    """The longest of the runs, if they are long enough to stand beside the figures; else none."""
+    return rows[rows["iterations"] == max(rows["iterations"].max(), JUDGED_FROM[operation])]
+
+
+def decided(item: str, iterations: int) -> set[tuple[str, str]]:
+    """The lengths and models of a figure of which runs of so many updates can say how many are solved: those
+    solved by then in the figure, going by the mean, and those of which none is.
+
+    >>> len(decided("Figure 4", 388_388)), len(decided("Figure 4", 42_680))
+    (120, 77)
+    >>> ("20", "NMU") in decided("Figure 4", 42_680), ("20", "NAC•,NMU") in decided("Figure 4", 42_680)
+    (True, False)
+    """
+    drawn = values(item.replace("Figure ", "Fig"))
+    whole = iterations >= ITERATIONS[FIGURES[item][0]]
+    found = set()
+    for length, model, measure in drawn:
+        at = drawn.get((length, model, "solved_at_mean"))
+        if measure == "success" and (whole or at is None or at.estimate <= iterations):
+            found.add((length, model))
+    return found
+
+
 def as_drawn(item: str, rows: pd.DataFrame) -> pd.DataFrame | None:
     """The measures of a figure's models over lengths, under the names that it has for them.
 
-    ``None`` if the rows are of shorter runs than the paper's, or of none of its models, or if there are no
-    two reference runs.
+    Of the longest runs; ``None`` if these are too short, or of none of its models, or if there are no two
+    reference runs.
 
     Args:
         item: name in :data:`FIGURES`.
         rows: some of its models, and the reference runs.
     """
     operation, names = FIGURES[item]
-    if (
-        rows["iterations"].min() < ITERATIONS[operation]
-        or not rows["model"].isin(names).any()
-        or len(references(rows, operation)) < 2
-    ):
+    rows = longest(rows, operation)
+    if not rows["model"].isin(names).any() or len(references(rows, operation)) < 2:
         return None
     return summarise(_renamed(item, by_length(rows, operation)), ["length", "model"])
 
@@ -176,45 +212,70 @@ def _renamed(item: str, lengths: pd.DataFrame) -> pd.DataFrame:
 def figure(item: str, rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
     """What a figure draws and what the text says of it.
 
+    Of runs that are shorter than the paper's only what is :func:`decided`: success rates, neither means of
+    *solved at*, to which later runs add, nor sparsity errors, which the penalty has not made yet. Nothing if
+    the first of its numbers is not decided.
+
     Args:
         item: name in :data:`FIGURES`.
-        rows: all its models and the reference runs.
+        rows: all its models and the reference runs, of one length.
     """
     operation, names = FIGURES[item]
-    parts = dict(iter(_renamed(item, by_length(rows, operation)).groupby(["length", "model"], sort=False)))
+    iterations = int(rows["iterations"].max())
+    known, whole = decided(item, iterations), iterations >= ITERATIONS[operation]
     headline = str(LENGTHS[operation][-1]), next(iter(names.values()))
-    yield from beside_drawn(
-        item.replace("Figure ", "Fig"),
-        "at length",
-        dict(sorted(parts.items(), key=lambda part: part[0] != headline)),
-    )
-    found = {at: measured(part) for at, part in parts.items()}
-    yield from _CLAIMS[item]({(int(length), model): one for (length, model), one in found.items()})
+    if headline not in known:
+        return
+    parts = dict(iter(_renamed(item, by_length(rows, operation)).groupby(["length", "model"], sort=False)))
+    parts = {at: parts[at] for at in sorted(parts, key=lambda at: at != headline) if at in known}
+    for one in beside_drawn(item.replace("Figure ", "Fig"), "at length", parts):
+        if whole or one.what.endswith("success rate"):
+            yield one
+    found = {(int(length), model): measured(part) for (length, model), part in parts.items()}
+    yield from _CLAIMS[item](found, whole)
 
 
 _Found = dict[tuple[int, str], dict[str, Interval]]
 
 
+def _rates(found: _Found, model: str, lengths: Iterable[int]) -> dict[int, Interval]:
+    """Length -> success rate of a model, where it is decided."""
+    return {length: found[length, model]["success"] for length in lengths if (length, model) in found}
+
+
 def _never(found: _Found, model: str, lengths: Iterable[int]) -> bool:
-    return all(found[length, model]["success"].low <= 0 for length in lengths)
+    return all(rate.low <= 0 for rate in _rates(found, model, lengths).values())
 
 
-def _figure_4(found: _Found) -> Iterator[Claim]:
-    lengths = LENGTHS["product"]
-    rates = [found[length, "NMU"]["success"] for length in lengths]
-    claim = "the NMU does not hinder the network before it: most runs are solved at every length"
-    yield Claim(claim, min(rate.high for rate in rates) > 0.5, text(rates[-1], 2))
+def _mostly(what: str, rates: dict[int, Interval]) -> Iterator[Claim]:
+    """That most runs are solved at every length, with the rate at the last."""
+    if rates:
+        yield Claim(what, min(rate.high for rate in rates.values()) > 0.5, text(rates[max(rates)], 2))
+
+
+def _figure_4(found: _Found, whole: bool) -> Iterator[Claim]:
+    lengths, trained_on = LENGTHS["product"], TRAINED_ON["product"]
+    rates = _rates(found, "NMU", lengths)
+    short, long = (
+        {length: rate for length, rate in rates.items() if (length <= trained_on) is within}
+        for within in (True, False)
+    )
+    yield from _mostly(
+        "the NMU does not hinder the network before it: most runs are solved on 1 and 2 digits", short
+    )
+    yield from _mostly("the NMU extrapolates: most runs are solved on 3 to 20 digits", long)
     yield Claim(
         "NALU and LSTM are not solved", all(_never(found, model, lengths) for model in ("NALU", "LSTM"))
     )
-    yield Claim(
-        "what the NMU learns is sparse",
-        all(found[length, "NMU"]["sparsity_error"].estimate < 1e-3 for length in lengths),
-    )
+    if whole:
+        yield Claim(
+            "what the NMU learns is sparse",
+            all(found[length, "NMU"]["sparsity_error"].estimate < 1e-3 for length in lengths),
+        )
 
 
-def _figure_15(found: _Found) -> Iterator[Claim]:
-    for model in ("NMU", "NAC•,NMU"):
+def _figure_15(found: _Found, whole: bool) -> Iterator[Claim]:
+    for model in ("NMU", "NAC•,NMU") if whole else ():
         errors = [found[length, model]["sparsity_error"].estimate for length in LENGTHS["product"]]
         yield Claim(
             f"without R_z, the {model} is less sparse",
@@ -223,25 +284,22 @@ def _figure_15(found: _Found) -> Iterator[Claim]:
         )
 
 
-def _figure_13(found: _Found) -> Iterator[Claim]:
+def _figure_13(found: _Found, whole: bool) -> Iterator[Claim]:
     lengths = LENGTHS["sum"]
-    rates = [found[length, "NAU"]["success"] for length in lengths]
-    yield Claim(
-        "most NAUs are solved, at any length", min(rate.high for rate in rates) > 0.5, text(rates[-1], 2)
-    )
-    more = all(
-        found[length, "NAC+,Rz"]["success"].high > found[length, "NAC+"]["success"].low for length in lengths
-    )
-    yield Claim("NAC+ gains from R_z, if anything", more)
+    yield from _mostly("most NAUs are solved, at any length", _rates(found, "NAU", lengths))
+    with_penalty, without = (_rates(found, model, lengths) for model in ("NAC+,Rz", "NAC+"))
+    both = with_penalty.keys() & without
+    if both:
+        more = all(with_penalty[length].high > without[length].low for length in both)
+        yield Claim("NAC+ gains from R_z, if anything", more)
     yield Claim(
         "NALU and LSTM are not solved", all(_never(found, model, lengths) for model in ("NALU", "LSTM"))
     )
 
 
-def _figure_14(found: _Found) -> Iterator[Claim]:
-    short, long = (
-        found[length, "NAU"]["success"].estimate for length in (LENGTHS["sum"][0], LENGTHS["sum"][-1])
-    )
+def _figure_14(found: _Found, whole: bool) -> Iterator[Claim]:
+    rates = _rates(found, "NAU", LENGTHS["sum"])
+    short, long = (rates[length].estimate for length in (LENGTHS["sum"][0], LENGTHS["sum"][-1]))
     yield Claim(
         "without R_z, the success rate of the NAU increases for longer sequences",
         long > short,
@@ -273,6 +331,9 @@ def item(name: str, title: str, headline: str, published: str) -> Item:
         published=published,
         seeds=10,
         iterations=ITERATIONS[operation],
+        epochs=EPOCHS,
+        from_iterations=JUDGED_FROM[operation],
+        from_seeds=5,
         runs=10 * (len(names) + 1),
         experiment=("nau-nmu/sequential-mnist" if operation == "product" else "nau-nmu/sequential-sums",),
         rows=partial(_of, name),

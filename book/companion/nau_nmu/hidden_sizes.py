@@ -18,18 +18,6 @@ from companion.parameters import one_of, some_of
 from companion.statements import Claim, Comparison, Item
 from companion.tables import text
 
-__all__ = [
-    "ABLATED",
-    "ABLATIONS",
-    "EXPERIMENT",
-    "HIDDEN",
-    "figure_3_sizes",
-    "figure_7",
-    "hidden_arms",
-    "hidden_runs",
-    "with_sizes",
-]
-
 HIDDEN = tuple(range(2, 11))
 """The hidden sizes of Figures 3 and 7."""
 
@@ -55,11 +43,6 @@ _Lines = dict[tuple[str, str], pd.DataFrame]
 def hidden_arms(hidden: int, iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm]:
     """The models of Table 6 with another hidden size, and those of :data:`ABLATIONS`.
 
-    Args:
-        hidden: outputs of the first layer.
-        iterations: updates.
-        stream: ``"own"`` or ``"common"``.
-
     >>> [layer.options for layer in hidden_arms(3)["NMU, no W-clamp"].model.layers]
     [{'clamp': 'forward'}, {'clamp': 'forward'}]
     """
@@ -81,9 +64,7 @@ def hidden_runs(
     Args:
         models: names in :func:`hidden_arms`.
         sizes: outputs of the first layer.
-        seeds: seeds 0 to ``seeds`` - 1.
-        iterations: updates.
-        stream: ``"own"`` or ``"common"``.
+        seeds, iterations, stream: as of :func:`companion.nau_nmu.settings.subset_runs`.
 
     >>> [(run.model.layers[0].out_features, run.labels) for run in hidden_runs(["NMU"], [3], seeds=1)]
     [(3, {'model': 'NMU', 'operation': 'mul', 'hidden': '3'})]

@@ -19,8 +19,6 @@ from companion.parameters import one_of, some_of
 from companion.statements import Claim, Comparison, Item, solved
 from companion.tables import text
 
-__all__ = ["EXPERIMENT", "FIGURES", "NEXT_TICKS", "chosen_factor", "claims"]
-
 FIGURES = {"add": "Figure 10", "sub": "Figure 11", "mul": "Figure 12"}
 """Operation -> the figure."""
 

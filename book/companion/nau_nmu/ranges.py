@@ -25,16 +25,6 @@ from companion.statements import Claim, Comparison, Item, Statement
 from companion.tables import text
 from companion.thresholds import nearly_perfect_mse
 
-__all__ = [
-    "EXPERIMENT",
-    "PACE",
-    "figure_3",
-    "figure_3_ranges",
-    "lower_half",
-    "shifted_runs",
-    "with_upper_half",
-]
-
 PACE = "nau-nmu/pace"
 """Where runs without a penalty are recorded, which are not in the paper."""
 
@@ -61,9 +51,7 @@ def shifted_runs(
     Args:
         operation: name in :data:`companion.nau_nmu.settings.PENALTY_SWEEPS`, which says of which model.
         lows: lower ends of ranges.
-        seeds: seeds 0 to ``seeds`` - 1.
-        iterations: updates.
-        stream: ``"own"`` or ``"common"``.
+        seeds, iterations, stream: as of :func:`companion.nau_nmu.settings.subset_runs`.
 
     >>> (run,) = shifted_runs("add", [1.0], seeds=1, iterations=10)
     >>> str(run.task.extrapolation), run.threshold, run.recipe.penalties

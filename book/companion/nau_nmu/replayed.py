@@ -17,6 +17,7 @@ from nalm.training import Run
 
 from companion import published
 from companion.nau_nmu import settings as nau_nmu
+from companion.nau_nmu.seed_by_seed import EVERY
 from companion.recorded import read
 from companion.replay import replayed
 from companion.rows import Rows
@@ -33,8 +34,6 @@ __all__ = [
 ]
 
 EXPERIMENT = "nau-nmu/replay"
-EVERY = 1000
-"""Iterations from one row of a log to the next."""
 UNTIL_SOLVED = {"sub": 8_000, "add": 25_000}
 """Iterations within which the authors' NAUs are solved, but for those whose logs were read out of order.
 """
@@ -111,10 +110,15 @@ def beside_published(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def recorded(folder: Path = PUBLISHED) -> pd.DataFrame:
-    """:func:`beside_published` of all recorded replays, of each run the longest."""
-    return beside_published(Store(folder, EXPERIMENT).read()).drop_duplicates(
-        ["table", "model", "operation", "seed", "stream"], keep="last", ignore_index=True
-    )
+    """:func:`beside_published` of all recorded replays, one line per model, operation and seed.
+
+    Of several it is the one on the authors' batches, if that is solved, else the longest.
+    """
+    found = beside_published(Store(folder, EXPERIMENT).read())
+    solved = (found["stream"] == "numpy") & found["success"].fillna(False).astype(bool)
+    found = found.assign(solved=solved).sort_values(["solved", "iterations"], kind="stable")
+    found = found.drop(columns="solved").drop_duplicates(["table", "model", "operation", "seed"], keep="last")
+    return found.sort_values(["table", "model", "operation", "seed"], ignore_index=True)
 
 
 def trained(runs: Sequence[Run], p: SimpleNamespace, longest: int | None = None) -> Rows:

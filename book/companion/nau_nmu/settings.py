@@ -15,20 +15,6 @@ from nalm.training import Adam, Discretisation, Recipe, Run
 
 from companion.experiment import Arm
 
-__all__ = [
-    "MULTIPLIERS",
-    "PENALTY_FACTORS",
-    "PENALTY_SWEEPS",
-    "RANGES",
-    "THRESHOLDS",
-    "arms",
-    "gate_arms",
-    "gate_runs",
-    "penalty_runs",
-    "range_runs",
-    "subset_runs",
-]
-
 THRESHOLDS = {
     "add": 1.47861742e-5,
     "sub": 1.38437045e-8,
@@ -124,10 +110,6 @@ def gate_arms(iterations: int = 5_000_000, stream: str = "own") -> dict[str, Arm
     """The models of Table 5 and Figure 9: a gated unit, whose gate is recorded, after two sums. (In Table
     6 both layers are gated.)
 
-    Args:
-        iterations: updates.
-        stream: ``"own"`` or ``"common"``.
-
     >>> [layer.unit for layer in gate_arms()["Gated NAU/NMU"].model.layers]
     ['NAU', 'GatedNAUNMU']
     """
@@ -212,9 +194,7 @@ def penalty_runs(
     Args:
         operations: names in :data:`PENALTY_SWEEPS`.
         factors: λ̂, zero or more.
-        seeds: seeds 0 to ``seeds`` - 1.
-        iterations: updates.
-        stream: ``"own"`` or ``"common"``.
+        seeds, iterations, stream: as there.
 
     >>> [(run.recipe.penalties[0].weight, run.labels) for run in penalty_runs(["mul"], [0.1], seeds=1)]
     [(0.1, {'model': 'NMU', 'operation': 'mul', 'factor': '0.1'})]
@@ -234,11 +214,8 @@ def range_runs(
     as well.
 
     Args:
-        models: names in :func:`arms`.
         ranges: names in :data:`RANGES`.
-        seeds: seeds 0 to ``seeds`` - 1.
-        iterations: updates.
-        stream: ``"own"`` or ``"common"``.
+        models, seeds, iterations, stream: as there.
 
     >>> runs = range_runs(["NMU"], ["U[0,1)"], seeds=1)
     >>> [(str(run.task.extrapolation), run.threshold, run.labels["range"]) for run in runs]

@@ -14,8 +14,6 @@ from companion.parameters import above, at_least, one_of
 from companion.replay import replayed
 from companion.rows import Rows
 
-__all__ = ["EXPERIMENT", "parts", "wider_runs"]
-
 PACE, REPLAY = "nau-nmu/pace", "nau-nmu/replay"
 BROAD, QUICK = "U[10,20)", "U[0.1,0.2)"
 

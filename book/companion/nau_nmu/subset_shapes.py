@@ -1,17 +1,18 @@
-"""Multiplication over input size, overlap and subset ratio: Figure 8. Nothing of it is trained yet."""
+"""Multiplication over input size, overlap and subset ratio: Figure 8. Of it only the default task is trained
+yet, which each of its panels has.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pandas as pd
 from nalm.training import Run
 
 from companion.experiment import Experiment
 from companion.nau_nmu.settings import MULTIPLIERS, THRESHOLDS, subset_runs
 from companion.statements import Item
-
-__all__ = ["EXPERIMENT", "MODELS", "SHAPES", "Shape", "shape_runs"]
 
 MODELS = (*MULTIPLIERS, "Gated NAU/NMU")
 """The lines of each panel."""
@@ -93,6 +94,11 @@ def _shaped(run: Run, shape: Shape) -> Run:
     )
 
 
+def _default(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the default task."""
+    return rows[(rows["operation"] == "mul") & rows["model"].isin(MODELS) & (rows["seed"] < 50)]
+
+
 EXPERIMENT = Experiment(
     chapter="",  # it has none yet
     runs=lambda p: {},
@@ -107,6 +113,8 @@ EXPERIMENT = Experiment(
             seeds=50,
             iterations=5_000_000,
             runs=7200,
+            experiment=("nau-nmu/arithmetic",),
+            rows=_default,
         ),
     ),
 )

@@ -23,21 +23,6 @@ from companion.parameters import at_least, between
 from companion.statements import Claim, Explanation, Item, Read
 from companion.tables import text
 
-__all__ = [
-    "CROSSING",
-    "EPSILONS",
-    "EXPERIMENT",
-    "PANELS",
-    "curvature",
-    "draw_surfaces",
-    "draw_taylor",
-    "edge",
-    "exact",
-    "leaves_below",
-    "squared_error",
-    "taylor",
-]
-
 EPSILONS = {"NAC•, ε = 10⁻⁷": 1e-7, "NAC•, ε = 0.1": 0.1, "NAC•, ε = 1": 1.0}
 PANELS = (*EPSILONS, "NMU")
 """Of Figure 2, and one that is in the authors' repository only."""

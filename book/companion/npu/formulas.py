@@ -5,11 +5,13 @@ SymPy expressions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 import sympy
+import torch
+from nalm import NAU, NPU, RealNPU, formula
+from torch import nn
 
 __all__ = ["latex", "learned_equations"]
 
@@ -53,38 +55,17 @@ def learned_equations(
             "Formulas are read off a power unit followed by an NAU, but these weights lack "
             f"{', '.join(sorted(missing))}."
         )
-    exponents, outputs = np.asarray(weights["field.0.weight"]), np.asarray(weights["field.1.weight"])
-    if len(names) != exponents.shape[1]:
-        raise ValueError(f"The state has {exponents.shape[1]} entries, but {len(names)} names were given.")
-    imaginary = np.asarray(weights.get("field.0.weight_im", np.zeros_like(exponents)))
-    gates = np.clip(weights["field.0.gate"], 0.0, 1.0)
-
-    def number(value: float) -> sympy.Number:
-        value = float(value) if digits is None else round(float(value), digits)
-        return (
-            sympy.Integer(int(value))
-            if value in (-1, 0, 1)
-            else sympy.Float(str(value) if digits is not None else value)
-        )
-
-    bases = [
-        number(g) * sympy.Symbol(name, positive=True) + 1 - number(g)
-        for g, name in zip(gates, names, strict=True)
-    ]
-    powers = [
-        prod((base ** number(w) for base, w in zip(bases, real, strict=True)), start=sympy.Integer(1))
-        * sympy.cos(
-            sum(
-                (number(v) * sympy.log(base) for base, v in zip(bases, im, strict=True)),
-                start=sympy.Integer(0),
-            )
-        )
-        for real, im in zip(exponents, imaginary, strict=True)
-    ]
-    return tuple(
-        sum((number(a) * power for a, power in zip(row, powers, strict=True)), start=sympy.Integer(0))
-        for row in outputs
+    tensors = {name: torch.tensor(np.asarray(values)).double() for name, values in weights.items()}
+    hidden, entries = tensors["field.0.weight"].shape
+    if len(names) != entries:
+        raise ValueError(f"The state has {entries} entries, but {len(names)} names were given.")
+    power_unit = NPU if "field.0.weight_im" in tensors else RealNPU
+    field = nn.Sequential(
+        power_unit(entries, hidden, eps=0.0, dtype=torch.float64),
+        NAU(hidden, len(tensors["field.1.weight"]), clamp="none", dtype=torch.float64),
     )
+    field.load_state_dict({name.removeprefix("field."): values for name, values in tensors.items()})
+    return formula(field, [sympy.Symbol(name, positive=True) for name in names], digits)
 
 
 def latex(weights: Mapping[str, Any], names: Sequence[str], digits: int) -> str:
@@ -92,7 +73,7 @@ def latex(weights: Mapping[str, Any], names: Sequence[str], digits: int) -> str:
 
     >>> weights = {"field.0.weight": [[0.5]], "field.0.gate": [1.0], "field.1.weight": [[-2.0]]}
     >>> print(latex(weights, ["x"], digits=1))
-    \\begin{aligned}\\dot x &= - 2.0 x^{0.5}\\end{aligned}
+    \\begin{aligned}\\dot x &= - 2 x^{0.5}\\end{aligned}
     """
     lines = [
         rf"\dot {name} &= {sympy.latex(formula)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache, partial
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from nalm.models import NODE
+from nalm.models import NODE, Layer
 from nalm.tasks import FractionalSIRTask
 from nalm.training import Run
 from nalm.training.ode.ensemble import NODEEnsemble
@@ -19,35 +20,18 @@ from nalm.training.ode.ensemble import NODEEnsemble
 from companion import measures, published
 from companion.errata import Erratum
 from companion.experiment import Experiment, runs_of
-from companion.npu.settings import HIDDEN, PENALTIES, fsir_arm, layers_of
+from companion.measures import Interval
+from companion.npu.settings import EXACT_FSIR, HIDDEN, PENALTIES, fsir_arm, layers_of
 from companion.parameters import at_least, some_of
 from companion.rows import Rows
-from companion.statements import Claim, Comparison, Explanation, Item, Read
+from companion.statements import Claim, Comparison, Explanation, Item, Read, above
 from companion.tables import text
-
-__all__ = [
-    "DETOURS",
-    "EXPERIMENT",
-    "MODELS",
-    "TERMS",
-    "after_updates",
-    "counted",
-    "drawn_weights",
-    "front",
-    "largest_imaginary",
-    "listed",
-    "network",
-    "printed_runs",
-    "rows",
-    "share",
-    "stopped",
-    "terms",
-    "trained",
-]
 
 MODELS = ("NPU", "RealNPU", "Dense")
 TERMS = ("r, with exponents of S and I of 0.4 to 0.7", "I, with an exponent of 0.8 to 1.2", "a power of R")
 """The hidden units of the RealNPU of Figure 5."""
+
+SOLVERS = {"euler": "Euler", "rk4": "Runge-Kutta, order 4"}
 
 LIMITS = (0.1, 1.0)
 """The mean squared errors below which the runs of Figure 4 are counted."""
@@ -132,6 +116,26 @@ def network(model: NODE, weights: Mapping[str, Any]) -> torch.nn.Module:
     arrays = {name: torch.tensor(values, dtype=torch.float64) for name, values in weights.items()}
     built.load_state_dict(arrays)
     return built
+
+
+@cache
+def exact(method: str, step: float) -> torch.nn.Module:
+    """The true equations as a RealNPU and a NAU, integrated by a solver.
+
+    >>> exact("euler", 1.0)(torch.zeros(1, 1, dtype=torch.float64)).tolist()
+    [[100.0, 0.01, 0.0]]
+    """
+    nau = Layer(unit="NAU", out_features=3, options={"clamp": "none"})
+    layers = (Layer(unit="RealNPU", out_features=3), nau)
+    start = (100.0, 0.01, 0.0)
+    model = NODE(layers=layers, initial_state=start, method=method, step=step)
+    return network(model, EXACT_FSIR)
+
+
+def true_error(method: str, step: float) -> float:
+    """The mean squared error of the true equations under a solver."""
+    data = FractionalSIRTask().shared()
+    return float((exact(method, step)(data["times"]).detach() - data["states"]).square().mean())
 
 
 def trained(row: pd.Series) -> torch.nn.Module:
@@ -293,18 +297,29 @@ def _early_stop(read: Read) -> str:
     )
 
 
-_PROTOCOL = {
-    "seeds": 5,
-    "iterations": 3000,
-    "experiment": ("npu/fractional-sir",),
-    "rows": _rows,
-    "by": ("model", "hidden", "penalty"),
-}
-_MORE = (
-    "RealNPU: runs with an MSE below 0.1",
-    "RealNPU: runs with an MSE below 1",
-    "Dense: runs with an MSE below 0.1",
+def _by_the_stop(read: Read) -> dict[str, Interval]:
+    """By how much the shares of runs are above those whose L-BFGS stops early."""
+    rows = read("npu/fractional-sir")
+    rows = rows[rows["solver"] == "euler"]
+    found = {}
+    for model, limit in product(MODELS, LIMITS):
+        ours, early = (share(rows, model, limit, name) for name in ("", stopped(model, 100)))
+        found[ours.what] = above(ours.ours.estimate, early.ours)
+    return found
+
+
+_item = partial(
+    Item,
+    "npu",
+    kind="experiment",
+    seeds=5,
+    iterations=3000,
+    experiment=("npu/fractional-sir",),
+    rows=_rows,
+    by=("model", "hidden", "penalty"),
+    shared=("hidden", "seed"),
 )
+_SHARES = tuple(f"{model}: runs with an MSE below {text(limit)}" for model, limit in product(MODELS, LIMITS))
 _GRIDS = ("hidden", "as_in_text", "first_order", "stopped", "accurate", "detours")
 
 
@@ -337,28 +352,23 @@ EXPERIMENT = Experiment(
                 ),
             ),
         ),
-        Item(
-            "npu",
+        _item(
             "Figure 4",
             "Fractional SIR model: error against number of parameters",
-            "experiment",
-            _figure_4,
+            statements=_figure_4,
             headline="runs of the NPU with a training MSE below 0.1",
             published="46 of 100",
             runs=300,
-            explanations=(Explanation(_MORE, _early_stop),),
-            **_PROTOCOL,
+            explanations=(Explanation(_SHARES, _early_stop, _by_the_stop),),
         ),
-        Item(
-            "npu",
+        _item(
             "Figure 5",
             "Weights of a RealNPU fitted to the fractional SIR model",
-            "experiment",
-            _figure_5,
+            statements=_figure_5,
             headline="RealNPUs that fit and have a unit for r",
             published="1 of 1, the one drawn",
             runs=100,
-            **_PROTOCOL | {"rows": _real},
+            rows=_real,
         ),
     ),
     errata=(

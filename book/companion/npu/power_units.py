@@ -24,20 +24,6 @@ from companion.parameters import at_least, between
 from companion.statements import Claim, Item
 from companion.tables import text
 
-__all__ = [
-    "EXPERIMENT",
-    "PANELS",
-    "READINGS",
-    "Reading",
-    "equal_pairs",
-    "examples",
-    "figure_3",
-    "gradients",
-    "norms",
-    "square",
-    "trained",
-]
-
 PANELS = {"NaiveNPU": None, "NPU, gates ½, ½": (0.5, 0.5), "NPU, gates 1, 0": (1.0, 0.0)}
 """Panel of Figure 3 -> the gates of its unit."""
 

@@ -13,8 +13,6 @@ from nalm.training import L1, LBFGS, Adam, Recipe, RMSProp
 
 from companion.experiment import Arm
 
-__all__ = ["EXACT_FSIR", "HIDDEN", "PENALTIES", "fsir_arm", "layers_of"]
-
 HIDDEN = (6, 9, 12, 15, 20)
 PENALTIES = (0.0, 0.01, 0.1, 1.0)
 """The grid of the fractional SIR experiment: hidden units and factors of the L1 penalty."""

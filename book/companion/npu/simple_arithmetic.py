@@ -6,7 +6,8 @@ Where text and code of the authors differ, the defaults are the code's, which ma
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import product
 from types import SimpleNamespace
 from typing import Literal
@@ -25,23 +26,9 @@ from companion.figures import Figure, error_maps
 from companion.measures import Spread
 from companion.npu.settings import layers_of
 from companion.parameters import at_least, some_of
-from companion.rows import Rows
+from companion.rows import NOT_RUN, Rows
 from companion.statements import Claim, Comparison, Explanation, Item, Read, student
-from companion.tables import text
-
-__all__ = [
-    "ERRORS",
-    "EXPERIMENT",
-    "SIMPLE",
-    "apart",
-    "best",
-    "compared",
-    "figure_6",
-    "nmu_ahead",
-    "printed",
-    "simple_arm",
-    "simple_task",
-]
+from companion.tables import Table, text
 
 SIMPLE = ("NPU", "RealNPU", "NMU", "NALU", "iNALU", "Dense")
 """The models of the simple arithmetic task, in the order of Table A2."""
@@ -192,6 +179,70 @@ def best(rows: pd.DataFrame, model: str) -> pd.Series:
     return runs.loc[_sum(runs).idxmin()]
 
 
+def twins(arms: Mapping[str, Rows]) -> tuple[Table, dict[str, object]]:
+    """Runs of NPU and RealNPU with the same seed: whether they end with the same weights."""
+    lines, every = [], []
+    for arm, part in arms.items():
+        npus, reals = part.of(model="NPU"), part.of(model="RealNPU")
+        if len(npus) == len(reals) > 0:
+            equal = np.ones(len(npus), dtype=bool)
+            for name in ("0.weight", "0.gate", "1.weight"):
+                same = npus.weights(name) == reals.weights(name)
+                equal &= same.reshape(len(npus), -1).all(1)
+            asleep = ~npus.weights("0.weight_im").any((1, 2))
+            every += list(equal)
+            shares = {"imaginary weights all 0": asleep.sum(), "all other weights equal": equal.sum()}
+            lines.append({"arm": arm, "pairs": len(npus)} | shares)
+    caption = "Runs of the NPU and of the RealNPU with the same seed"
+    return Table(lines, caption), {"twins": f"{sum(every)} of {len(every)}"}
+
+
+def clipped(first: Rows) -> tuple[Table, dict[str, object]]:
+    """The NMU behind a NAU that is free, and behind one that is clipped."""
+    groups = {
+        "code": first.of(arm="code", model="NMU"),
+        "code, NAU clipped": first.of(arm="code, NAU clipped"),
+        "text": first.of(arm="text", model="NMU"),
+    }
+    # the largest weight that leads from a hidden unit to x / y, median over runs
+    largest = {
+        arm: float(np.median(np.abs(group.weights("1.weight")[:, 2]).max(1)))
+        for arm, group in groups.items()
+        if len(group)
+    }
+    lines = [
+        {"arm": arm, "loss": measures.median_and_mad(groups[arm].frame["valid_mse"]), "weight": weight}
+        | {task: measures.median_and_mad(groups[arm].frame[ERRORS[task]]) for task in "+×÷"}
+        for arm, weight in largest.items()
+    ]
+    free, frame = groups["code"], groups["code, NAU clipped"].frame
+    lost, loss = frame["test_add"] > 1, frame["valid_mse"]
+    numbers = {
+        "clip_largest": largest.get("code", NOT_RUN),
+        "free_kept": free.share(free.frame["test_add"] < 1),
+        "clip_lost": str(lost.sum()),
+        "clip_kept": str((~lost).sum()),
+        "clip_loss_lost": loss[lost].median(),
+        "clip_loss_kept": loss[~lost].median(),
+    }
+    return Table(lines, "NMU: training-range loss, largest weight for ÷, test errors (median ± MAD)"), numbers
+
+
+def luck(many: Rows, seeds: int) -> tuple[Table, dict[str, object]]:
+    """How often the NMU drawn would be better than the NPU drawn, by how they are chosen."""
+    rules = {"best by the sum": lambda task: list(ERRORS), "best on the task": lambda task: [task]}
+    ahead = {
+        task: {rule: f"{nmu_ahead(many.frame, task, by(task)):.0%}" for rule, by in rules.items()}
+        for task in ERRORS
+    }
+    nmus = many.of(model="NMU").frame
+    share = (nmus["test_div"] / nmus[list(ERRORS.values())].sum(axis=1)).median()
+    by_sum, by_task = ahead["×"].values()
+    numbers = {"nmu_div_share": f"{share:.0%}", "nmu_by_sum": by_sum, "nmu_by_task": by_task}
+    caption = f"Best of 20 out of {seeds}: how often the NMU drawn has a lower error than the NPU"
+    return Table([{"task": task} | shares for task, shares in ahead.items()], caption), numbers
+
+
 def figure_6(rows: Rows, models: Iterable[str]) -> Figure:
     """Maps of the errors of the best run of each model, which is rebuilt from the weights in its row.
 
@@ -307,14 +358,17 @@ def _one_model(read: Read) -> str:
     )
 
 
-_PROTOCOL = {
-    "seeds": _SEEDS,
-    "iterations": 20_000,
-    "runs": 120,
-    "experiment": ("npu/simple-arithmetic",),
-    "rows": _rows,
-    "by": ("model",),
-}
+_item = partial(
+    Item,
+    "npu",
+    kind="experiment",
+    seeds=_SEEDS,
+    iterations=20_000,
+    runs=120,
+    experiment=("npu/simple-arithmetic",),
+    rows=_rows,
+    by=("model",),
+)
 
 EXPERIMENT = Experiment(
     chapter="book/npu/simple-arithmetic.ipynb",
@@ -336,27 +390,21 @@ EXPERIMENT = Experiment(
                 ),
             ),
         ),
-        Item(
-            "npu",
+        _item(
             "Table A2",
             "Simple arithmetic: test errors of six models",
-            "experiment",
-            _table_a2,
+            statements=_table_a2,
             headline="mean absolute error of the RealNPU on division",
             published="0.085 ± 0.038",
             explanations=(Explanation((_BETTER,), _one_model),),
-            **_PROTOCOL,
         ),
-        Item(
-            "npu",
+        _item(
             "Figure 6",
             "Simple arithmetic: error maps of the best of twenty models",
-            "experiment",
-            _figure_6,
+            statements=_figure_6,
             headline="mean absolute error of the best RealNPU on division",
             published="drawn only",
             explanations=(Explanation(("NMU better than RealNPU on ×", "NMU better than NPU on ×"), _luck),),
-            **_PROTOCOL,
         ),
     ),
     errata=(

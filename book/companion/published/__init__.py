@@ -31,6 +31,7 @@ Division Modules, TMLR 2022.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,10 +60,15 @@ def load(name: str) -> pd.DataFrame:
     >>> load("nau_nmu_table1").query("model == 'NMU' and metric == 'success_rate'").value.item()
     0.94
     """
-    import pandas as pd
-
     if name not in names():
         raise ValueError(f"No published table is called {name!r}: {nearest(name, names())}")
+    return _table(name).copy()
+
+
+@cache
+def _table(name: str) -> pd.DataFrame:
+    import pandas as pd
+
     table = pd.read_csv(_FOLDER / f"{name}.csv")
     table = table.rename(columns={"table_or_figure": "item", "figure_or_table": "item"})
     if "model" in table.columns:

@@ -13,6 +13,7 @@ from nalm.records.code import least_fresh
 from nalm.records.folders import PUBLISHED
 
 from companion import sealed
+from companion.experiment import judged
 from companion.recorded import reader
 from companion.scoreboard.items import ITEMS
 from companion.scoreboard.strength import recorded
@@ -29,7 +30,8 @@ PAPERS = {
 """The papers' titles by their short names."""
 
 COLUMNS = [
-    "paper", "item", "title", "kind", "metric", "published", "ours", "agreeing", "differing",
+    "paper", "item", "title", "kind", "metric", "published", "ours", "agreeing",
+    "replay", "replay_agreeing", "seed_by_seed", "differing", "undecided",
     "seeds", "iterations", "compared", "strength", "verdict", "explanation",
     "runs", "run_iterations", "seconds", "device", "freshness", "chapter", "command",
 ]  # fmt: skip
@@ -78,12 +80,14 @@ def _line(item: Item, results: Path, read: Callable[[str], pd.DataFrame]) -> dic
         return line | _judged(item.judge(None, read)) if there and item.statements else line
     parts = [part for part in map(read, item.experiment) if not part.empty]
     rows = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-    judgement, used = item.judge(rows, read), item.select(rows)
+    judgement, used = judged(item, rows, read), item.select(rows)
     return line | _covered(judgement, used) | _judged(judgement)
 
 
 def _judged(judgement: Judgement) -> dict:
-    differing = [one.what for one in judgement.statements if not one.agrees]
+    decides = judgement.decides
+    differing = [one.what for one in decides.statements if not (one.agrees or one.undecided)]
+    undecided = [one.what for one in decides.statements if one.undecided]
     known = {one.id or one.what for one in judgement.statements}
     explained = {name for one in judgement.item.explanations for name in one.of}
     if known and explained - known:
@@ -92,13 +96,17 @@ def _judged(judgement: Judgement) -> dict:
             f"{item.name} of {item.paper} explains {sorted(explained - known)[0]!r}, which it does not state."
         )
     said = {
-        "verdict": judgement.verdict,
-        "explanation": judgement.explanation,
+        "verdict": decides.verdict,
+        "explanation": decides.explanation,
         "differing": "; ".join(differing),
+        "undecided": "; ".join(undecided),
     }
-    return said | (
-        {"ours": str(judgement.statements[0]), "agreeing": judgement.count} if judgement.statements else {}
-    )
+    if judgement.statements:
+        said |= {"ours": str(judgement.statements[0]), "agreeing": judgement.count}
+    said |= {"seed_by_seed": judgement.seed_by_seed}
+    if judgement.replay:
+        said |= {"replay": str(decides.statements[0]), "replay_agreeing": decides.count}
+    return said
 
 
 def _covered(judgement: Judgement, rows: pd.DataFrame) -> dict:

@@ -45,24 +45,40 @@ def summary(board: pd.DataFrame) -> Table:
 
 
 def missing(board: pd.DataFrame) -> Table:
-    """How many runs of the open experiments are recorded, and how long the others would take.
+    """How many runs of the experiments that are not complete are recorded, how long they took and how long
+    the others would take.
 
-    Runs of fewer iterations than the paper's do not count. Hours are those of one core at the rate of
-    what is recorded of the same item, short runs included; none where nothing is.
+    Runs of fewer iterations than the paper's do not count as recorded, but their time is spent. Hours are
+    those of one core; hours to go at the rate of what is recorded of the same item, short runs included, and
+    none where nothing is.
     """
     lines = []
     needed = {(item.paper, item.name): item for item in ITEMS}
-    for row in board[board["verdict"].isin(["open", "reproduced so far"])].to_dict("records"):
+    for row in board[board["kind"] == "experiment"].to_dict("records"):
         item = needed[row["paper"], row["item"]]
-        short = row["iterations"] and not row["iterations"].startswith(f"{item.iterations:,} of")
-        recorded = 0 if short else int(row["runs"] or 0)
-        hours = float("nan")
+        whole = _is_all(row["iterations"])
+        if whole and _is_all(row["seeds"]):
+            continue
+        recorded = int(row["runs"] or 0) if whole else 0
+        spent = to_go = float("nan")
         if row["runs"]:
-            rate = int(row["seconds"]) / int(row["run_iterations"])
-            hours = round((item.runs - recorded) * item.iterations * rate / 3600)
-        lines.append([f"{PAPERS[row['paper']]}, {row['item']}", recorded, item.runs, item.iterations, hours])
-    columns = ["item", "runs recorded", "of", "iterations each", "hours to go"]
-    return Table(pd.DataFrame(lines, columns=columns), caption="Figures and tables that are not trained yet")
+            seconds, rate = int(row["seconds"]), int(row["seconds"]) / int(row["run_iterations"])
+            spent = round(seconds / 3600, 1)
+            to_go = round((item.runs - recorded) * item.iterations * rate / 3600)
+        name = f"{PAPERS[row['paper']]}, {row['item']}"
+        lines.append([name, recorded, item.runs, item.iterations, spent, to_go])
+    columns = ["item", "runs recorded", "of", "iterations each", "hours spent", "hours to go"]
+    return Table(pd.DataFrame(lines, columns=columns), caption="Figures and tables that are not complete yet")
+
+
+def _is_all(covered: str) -> bool:
+    """Whether ``"25 of 25"`` says that nothing is missing; it does where nothing is counted.
+
+    >>> _is_all("3,880 of 388,388"), _is_all("25 of 1"), _is_all("")
+    (False, True, True)
+    """
+    there, _, all_of_them = covered.replace(",", "").partition(" of ")
+    return not covered or int(there) >= int(all_of_them)
 
 
 def _plural(number: int, one: str, several: str) -> str:
@@ -152,8 +168,12 @@ def _html_row(row: dict) -> str:
     verdict = f'<span class="verdict {kind}">{said["verdict"]}</span>'
     for more in ("explanation", "differing"):
         verdict += f"<small>{said[more]}</small>" if row[more] else ""
+    verdict += f"<small>undecided: {said['undecided']}</small>" if row["undecided"] else ""
     metric = f"<small>{said['metric']}</small>" if row["metric"] else ""
     agreeing = f"<small>{said['agreeing']} agree</small>" if row["agreeing"] else ""
+    if row["replay"]:
+        agreeing += f"<small>replay: {said['replay']}; {said['replay_agreeing']} agree</small>"
+    agreeing += f"<small>seed by seed: {said['seed_by_seed']}</small>" if row["seed_by_seed"] else ""
     agreeing += f"<small>compared: {said['compared']}</small>" if row["compared"] else ""
     agreeing += f"<small>{said['strength']}</small>" if row["strength"] else ""
     effort = [f"{said[part]} {part}" for part in ("seeds", "iterations") if row[part]] + _cost_in_words(row)

@@ -8,8 +8,10 @@ of one seed share initial weights, and stay together): such rows ought to keep t
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +20,23 @@ from nalm.records import PUBLISHED
 
 from companion import sealed
 from companion.recorded import read
+from companion.replay import in_place
+from companion.resampling import drawn_again
 from companion.scoreboard.items import ITEMS
-from companion.statements import Item
+from companion.statements import Comparison, Item, Verdict
 
-__all__ = ["CORRUPTIONS", "FILE", "SEEN", "Strength", "corrupted", "recorded", "strength", "strengths"]
+__all__ = [
+    "CORRUPTIONS",
+    "FILE",
+    "SEEN",
+    "Strength",
+    "corrupted",
+    "falls",
+    "measured",
+    "recorded",
+    "rows_of",
+    "strength",
+]
 
 FILE = PUBLISHED / "strength.csv"
 SEEN = 0.8
@@ -81,76 +96,101 @@ def corrupted(rows: pd.DataFrame, name: str, seed: int = 0) -> pd.DataFrame:
     return CORRUPTIONS[name](rows, np.random.default_rng(seed))
 
 
-def strength(item: Item, rows: pd.DataFrame, samples: int = 40, seed: int = 0) -> Strength:
-    """The strength of an item that is judged by these rows.
+def rows_of(item: Item) -> pd.DataFrame:
+    """The recorded rows by which an item is judged: the replays of all of them, or they."""
+    parts = [read(name) for name in item.experiment]
+    rows = item.select(pd.concat(parts, ignore_index=True) if parts else pd.DataFrame())
+    again = in_place(rows, read)
+    return rows if again.empty else item.select(again)
 
-    Rows lose the verdict if a statement does not agree with them that agrees with the rows as they are.
+
+def falls(item: Item, rows: pd.DataFrame) -> Callable[[pd.DataFrame], bool]:
+    """Whether other rows lose the verdict that these get: theirs is a worse one.
 
     Args:
         item: an experiment.
-        rows: of its experiments.
-        samples: how often chance is asked.
-        seed: of the draws.
+        rows: that it is judged by.
 
     Raises:
         ValueError: the item is not judged by these rows.
     """
-    rows = item.select(rows).reset_index(drop=True)
     judged = item.judge(rows, read)
     if not judged.statements:
         raise ValueError(f"{item.name} of {item.paper} is not judged: its rows are not complete.")
-    known = {one.what for one in judged.statements if not one.agrees}
-    generator = np.random.default_rng(seed)
+    before = _RANKS.index(judged.verdict)
 
-    def loses(sample: pd.DataFrame) -> bool:
-        return any(not one.agrees and one.what not in known for one in item.compared_with(item.rows(sample)))
+    def fall(sample: pd.DataFrame) -> bool:
+        numbers = [one for one in item.compared_with(sample) if isinstance(one, Comparison)]
+        apart = [one for one in numbers if not (one.agrees or one.undecided)]
+        if not all(any(why.covers(one, read) for why in item.explanations) for one in apart):
+            return judged.verdict != "differs"  # whatever the sentences say, which takes longer to find
+        return _RANKS.index(item.judge(sample, read).verdict) > before
 
-    def share(draw: Callable[[], pd.DataFrame], draws: int) -> float:
-        return float(np.mean([loses(draw()) for _ in range(draws)]))
+    return fall
 
+
+def strength(item: Item, rows: pd.DataFrame, samples: int = 20, seed: int = 0) -> Strength:
+    """The strength of an item that is judged by these rows.
+
+    Args:
+        item: an experiment.
+        rows: that it is judged by.
+        samples: how many samples of seeds are judged; corruptions are drawn a quarter as often.
+        seed: of the draws.
+
+    Raises:
+        ValueError: as of :func:`falls`.
+    """
+    rows = item.select(rows).reset_index(drop=True)
+    fall, generator = falls(item, rows), np.random.default_rng(seed)
+    times = dict.fromkeys(CORRUPTIONS, 1) | dict.fromkeys(RANDOM, max(1, samples // 4))
     lost = {
-        name: share(lambda: corruption(rows, generator), samples if name in RANDOM else 1)  # noqa: B023
+        name: float(np.mean([fall(corruption(rows, generator)) for _ in range(times[name])]))
         for name, corruption in CORRUPTIONS.items()
     }
-    return Strength(1 - share(lambda: _resampled(rows, generator), samples), lost)
+    again = islice(drawn_again(rows, item.by, item.shared, seed), samples)
+    return Strength(1 - float(np.mean([fall(sample) for sample in again])), lost)
 
 
-def _resampled(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame:
-    """The rows of as many seeds, drawn with replacement."""
-    by_seed = {seed: part.to_numpy() for seed, part in rows.groupby("seed").groups.items()}
-    seeds = generator.choice(list(by_seed), len(by_seed))
-    parts = [rows.loc[by_seed[seed]].assign(seed=place) for place, seed in enumerate(seeds)]
-    return pd.concat(parts, ignore_index=True)
+_RANKS: tuple[Verdict, ...] = ("reproduced", "reproduced so far", "open", "differs, explained", "differs")
+"""The best first."""
 
 
-def strengths(samples: int = 40) -> pd.DataFrame:
-    """The strength of every judged experiment, a line each."""
-    lines = []
-    for item in ITEMS:
-        rows = (
-            pd.concat([read(name) for name in item.experiment], ignore_index=True)
-            if item.experiment
-            else pd.DataFrame()
-        )
-        if item.kind == "experiment" and item.comparable and item.judge(rows, read).statements:
-            found = strength(item, rows, samples)
-            lines.append(
-                {"paper": item.paper, "item": item.name, "samples": samples, "kept": found.kept} | found.lost
-            )
-            print(lines[-1], flush=True)
-    return pd.DataFrame(lines)
+def measured(item: Item, samples: int = 20) -> dict[str, str | int | float] | None:
+    """A line on an item, none if it is not judged."""
+    if item.kind != "experiment" or not item.comparable:
+        return None
+    rows = rows_of(item)
+    if not item.judge(rows, read).statements:
+        return None
+    found = strength(item, rows, samples)
+    return {"paper": item.paper, "item": item.name, "samples": samples, "kept": found.kept} | found.lost
 
 
 def recorded(file: Path = FILE) -> dict[tuple[str, str], Strength]:
     """The strengths as they were last measured, by paper and item; none where there is no file."""
-    if not file.is_file():
-        return {}
-    lines = pd.read_csv(io.StringIO(sealed.read_text(file))).to_dict("records")
     return {
         (one["paper"], one["item"]): Strength(one["kept"], {name: one[name] for name in CORRUPTIONS})
-        for one in lines
+        for one in _lines(file)
     }
 
 
+def main(names: Sequence[str] = (), file: Path = FILE) -> None:
+    """Measure the strength of every item, or of some, ``"division Figure 3"``, and write each at once."""
+    lines = {(one["paper"], one["item"]): one for one in _lines(file)}
+    for item in [one for one in ITEMS if not names or f"{one.paper} {one.name}" in names]:
+        line = measured(item)
+        lines.pop((item.paper, item.name), None)
+        if line:
+            lines[item.paper, item.name] = line
+            print(line, flush=True)
+        ordered = [lines[place] for one in ITEMS if (place := (one.paper, one.name)) in lines]
+        sealed.write_text(file, pd.DataFrame(ordered).round(3).to_csv(index=False, lineterminator="\n"))
+
+
+def _lines(file: Path) -> list[dict]:
+    return pd.read_csv(io.StringIO(sealed.read_text(file))).to_dict("records") if file.is_file() else []
+
+
 if __name__ == "__main__":  # make strength
-    sealed.write_text(FILE, strengths().round(3).to_csv(index=False, lineterminator="\n"))
+    main(sys.argv[1:])

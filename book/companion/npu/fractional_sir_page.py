@@ -1,0 +1,343 @@
+"""What the chapter on the fractional SIR model says beside its statements: tables, figures, formulas, and the
+numbers of its text.
+
+``every`` are all runs of the chapter, ``main`` those with the authors' solver and the settings of their code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sympy as sp
+import torch
+from IPython.display import Markdown, Math, display
+
+from companion import measures
+from companion.figures import Figure, courses, scatter
+from companion.npu.formulas import latex
+from companion.npu.fractional_sir import (
+    DETOURS,
+    MODELS,
+    SOLVERS,
+    drawn_weights,
+    front,
+    largest_imaginary,
+    listed,
+    network,
+    printed_runs,
+    share,
+    stopped,
+    terms,
+    true_error,
+)
+from companion.npu.settings import HIDDEN, fsir_arm
+from companion.rows import NOT_RUN, Rows
+from companion.tables import Table, text
+
+NAMES = ["S", "I", "R"]
+_SHORT = {"npu": "NPU", "real": "RealNPU", "dense": "Dense"}
+_EARLY = 100  # iterations of L-BFGS
+_Numbers = dict[str, object]
+
+
+def grid(
+    every: Rows, p: SimpleNamespace, sizes: Iterable[int], solver: str = "euler", tail: str = ""
+) -> Rows:
+    """The runs of all models with these sizes; ``tail`` of their names says what was changed."""
+    models = [model + tail for model in p.models]
+    return every.of(model=models, hidden=[str(size) for size in sizes], solver=solver)
+
+
+def _of_sizes(main: Rows, sizes: Iterable[int]) -> Rows:
+    return main.of(hidden=[str(size) for size in sizes])
+
+
+def _said(sizes: Iterable[int]) -> str:
+    return ", ".join(map(str, sizes))
+
+
+def _fit(rows: Rows) -> str:
+    return rows.share(rows.frame["valid_mse"] < 0.1)
+
+
+def _lowest(rows: Rows) -> str:
+    return rows.middle("valid_mse", 2, pd.Series.min)
+
+
+def solvers() -> tuple[Table, _Numbers]:
+    """How well the true equations fit the data under each solver."""
+    places = (("euler", 1.0), ("rk4", 1.0), ("rk4", 0.5))
+    lines = [[SOLVERS[method], step, true_error(method, step)] for method, step in places]
+    numbers = {"true_euler": true_error("euler", 1.0), "true_rk4": text(true_error("rk4", 0.5), 1)}
+    columns = ["solver", "step", "MSE of the true equations"]
+    return Table(lines, "The true equations under the solvers of this page", columns=columns), numbers
+
+
+def built() -> Table:
+    """The models, and their number of parameters as a formula.
+
+    Raises:
+        AssertionError: the formula does not count the parameters of a model that is built.
+    """
+    h, lines = sp.Symbol("h"), []
+    for model, layers, formula in (
+        ("NPU", "NPU(3, h), NAU(h, 3)", 9 * h + 3),
+        ("RealNPU", "RealNPU(3, h), NAU(h, 3)", 6 * h + 3),
+        ("Dense", "Dense(3, h), Dense(h, h), Dense(h, 3)", h**2 + 8 * h + 3),
+    ):
+        networks = [fsir_arm(model, size, 0.0).model.build(1).parameters() for size in HIDDEN]
+        counts = [sum(weights.numel() for weights in parameters) for parameters in networks]
+        assert counts == [formula.subs(h, size) for size in HIDDEN]
+        said = str(formula).replace("**2", "²").replace("*", "")
+        lines.append([model, layers, said, counts[0], counts[-1]])
+    columns = ["model", "layers", "parameters", "at h = 6", "at h = 20"]
+    return Table(lines, "Models of the fractional SIR task (Table A1)", columns=columns)
+
+
+def fits(main: Rows) -> _Numbers:
+    """How many runs fit, ours and the published ones, and our lowest errors."""
+    numbers, theirs = {}, Rows(printed_runs())
+    for name, model in _SHORT.items():
+        ours = main.of(model=model)
+        numbers |= {f"{name}_ok": _fit(ours), f"{name}_published": _fit(theirs.of(model=model))}
+        numbers[f"{name}_lowest"] = _lowest(ours)
+    return numbers
+
+
+def errors(main: Rows, p: SimpleNamespace) -> Table:
+    """The training errors of all runs, published and ours."""
+    measured = {
+        "median MSE": pd.Series.median,
+        "lowest MSE": pd.Series.min,
+        "above 10⁴": lambda found: int((~(found <= 1e4)).sum()),
+    }
+    lines = []
+    for model in p.models:
+        theirs, ours = (Rows(part).of(model=model).frame for part in (printed_runs(), main.frame))
+        line = {"model": model}
+        for name, what in measured.items():
+            line |= {
+                f"{name}, published": what(theirs["valid_mse"]),
+                f"{name}, ours": what(ours["valid_mse"]),
+            }
+        lines.append(line)
+    return Table(lines, "Training MSE of all runs")
+
+
+def stuck(main: Rows, p: SimpleNamespace) -> Table:
+    """How many iterations L-BFGS took."""
+    lines = []
+    for model in p.models:
+        group = main.of(model=model).frame
+        early, full = group["finish_iterations"] < _EARLY, group["finish_iterations"] >= p.finish
+        line = {"model": model, "runs": len(group), f"all {p.finish:,} iterations": int(full.sum())}
+        line[f"fewer than {_EARLY}"] = int(early.sum())
+        lines.append(line | {"of these, MSE below 0.1": int((group[early]["valid_mse"] < 0.1).sum())})
+    return Table(lines, "How far L-BFGS went before its line search found no lower point")
+
+
+def without_lbfgs(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:
+    """How many runs fit after first-order updates alone."""
+    without = grid(every, p, p.first_order, tail=", first-order only")
+    same, lines = _of_sizes(main, p.first_order), []
+    for model in p.models:
+        alone = share(without.frame, model, 0.1, f"{model}, first-order only")
+        line = {"model": model, "first-order only": alone.ours, "published, all h": alone.published}
+        lines.append(line | {"with L-BFGS": share(same.frame, model, 0.1).ours})
+    numbers = {
+        f"{name}_first": _fit(without.of(model=f"{model}, first-order only"))
+        for name, model in _SHORT.items()
+    }
+    caption = f"Share of runs with a training MSE below 0.1, h = {_said(p.first_order)}"
+    return Table(lines, caption), numbers
+
+
+def cut_short(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:
+    """How many runs fit if L-BFGS may take fewer iterations."""
+    limits = {"early": p.early, "later": p.later, "all": p.finish}
+    cut = {name: grid(every, p, p.stopped, tail=stopped("", limit)) for name, limit in limits.items()}
+    cut["all"] = _of_sizes(main, p.stopped)
+
+    def arm(model: str, name: str) -> str:
+        return model if name == "all" else stopped(model, limits[name])
+
+    lines, agreeing = [], {name: [] for name in limits}
+    for model, limit in product(p.models, (0.1, 1.0)):
+        shares = {name: share(cut[name].frame, model, limit, arm(model, name)) for name in limits}
+        line = {"model": model, "runs with an MSE below": text(limit)}
+        line |= {f"at most {limits[name]:,}": one.ours for name, one in shares.items()}
+        lines.append(line | {"published": shares["all"].published})
+        for name, one in shares.items():
+            agreeing[name].append(one.agrees)
+    fitting = Rows(main.of(model="RealNPU").frame.query("valid_mse < 0.1"))
+    numbers = {f"agree_{name}": f"{sum(which)} of {len(which)}" for name, which in agreeing.items()}
+    numbers |= {"early": str(p.early), "later": str(p.later)}
+    numbers["real_fewest"] = fitting.whole("finish_iterations", pd.Series.min)
+    for when, (name, model) in product(("early", "later"), _SHORT.items()):
+        numbers[f"{name}_{when}"] = _fit(cut[when].of(model=arm(model, when)))
+    caption = "Share of runs below a training MSE, by how many iterations L-BFGS may take, h = "
+    return Table(lines, caption + _said(p.stopped)), numbers
+
+
+def with_text(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:
+    """How many runs fit with the settings of the text, and with those of the code."""
+    of_text, of_code = grid(every, p, p.as_in_text, tail=", text"), _of_sizes(main, p.as_in_text)
+    lines, numbers = [], {}
+    for name, model in _SHORT.items():
+        arms = {"code": of_code.of(model=model), "text": of_text.of(model=f"{model}, text")}
+        numbers |= {f"{name}_text": _fit(arms["text"]), f"{name}_text_lowest": _lowest(arms["text"])}
+        if model in p.models:
+            line = {"model": model, "published, all h": share(of_code.frame, model, 0.1).published}
+            for arm, group in arms.items():
+                line[f"settings of the {arm}"] = measures.success_rate(group.frame["valid_mse"] < 0.1)
+            line |= {f"median MSE, {arm}": group.frame["valid_mse"].median() for arm, group in arms.items()}
+            lines.append(line)
+    caption = f"Share of runs with a training MSE below 0.1, h = {_said(p.as_in_text)}"
+    return Table(lines, caption), numbers
+
+
+def over_parameters(
+    arms: Mapping[str, pd.DataFrame],
+    levels: Mapping[str, float],
+    level_name: str,
+    lowest: Mapping[str, float],
+    published: pd.DataFrame | None = None,
+) -> Figure:
+    """Figure 4: the error of each run over its number of parameters, a panel per arm.
+
+    Args:
+        arms: name -> runs with ``count``.
+        levels: name -> the error of the true equations, called ``level_name``.
+        lowest: name -> the lower end of the axis.
+        published: the published runs, in the first panel.
+    """
+    if published is not None:
+        published = published.assign(arm=next(iter(arms)))
+    return scatter(
+        pd.concat([frame.assign(arm=name) for name, frame in arms.items()]),
+        x="count",
+        y="valid_mse",
+        row="arm",
+        published=published,
+        limits={name: (low, 1e4) for name, low in lowest.items()},
+        levels=levels,
+        level_name=level_name,
+        xlabel="parameters above 0.001",
+        ylabel="MSE",
+    )
+
+
+def fronts(main: Rows) -> tuple[Table, _Numbers]:
+    """The drawn lines of Figure 4, and the fronts of the published runs and of ours."""
+    lines, corners, theirs = [], printed_runs("published_front_line"), printed_runs()
+    for model in [one for one in MODELS if one in set(main.frame["model"])]:
+        drawn, printed, ours = (part[part["model"] == model] for part in (corners, theirs, main.frame))
+        lines.append([model, "as drawn", listed(drawn)])
+        lines.append([model, "published runs", listed(front(printed))])
+        lines.append([model, "our runs", listed(front(ours))])
+    dense = front(main.of(model="Dense").frame).query("valid_mse < 1").drop_duplicates("count")
+    powers = main.of(model=["NPU", "RealNPU"]).frame
+    beaten = [
+        ((powers["count"] <= size) & (powers["valid_mse"] < error)).any()
+        for size, error in zip(dense["count"], dense["valid_mse"], strict=True)
+    ]
+    caption = "The lines of Figure 4, and the runs that no other of their model beats (MSE below 1)"
+    table = Table(lines, caption, columns=["model", "front", "parameters: MSE"], wrap=True)
+    return table, {"beaten": f"{Rows(dense).share(beaten)} networks on the dense front"}
+
+
+def over_time(
+    networks: Mapping[str, torch.nn.Module], until: float, data: Mapping[str, torch.Tensor]
+) -> Figure:
+    """The states that networks predict, and the data."""
+    times = torch.linspace(0.0, until, 401, dtype=torch.float64)[:, None]
+    lines = {name: (times[:, 0], one(times).detach().numpy()) for name, one in networks.items()}
+    panels = ["S, susceptible", "I, infectious", "R, recovered"]
+    return courses(lines, panels, points=(data["times"][:, 0], data["states"].numpy()))
+
+
+def formula(title: str, weights: Mapping[str, Any]) -> None:
+    """Show the equations that a network has learned."""
+    display(Markdown(title), Math(latex(weights, NAMES, digits=2)))
+
+
+def run_formula(row: pd.Series, title: str, counted: bool = False) -> None:
+    """Show those of a run; ``counted``: with its number of parameters."""
+    where = f"h = {row['hidden']}, penalty {row['penalty']}, seed {row['seed']}"
+    more = f", {int(row['count'])} parameters" if counted else ""
+    formula(f"{title}, {where} (MSE {text(row['valid_mse'], 2)}{more}):", json.loads(row["weights"]))
+
+
+def small_ones(main: Rows) -> tuple[Rows, _Numbers]:
+    """The RealNPUs with an MSE below 0.1 and fewer than 20 parameters, the best first; what they have."""
+    real = main.of(model="RealNPU").frame
+    small = Rows(real.query("valid_mse < 0.1 and count < 20").sort_values("valid_mse"))
+    counts = dict(zip(("r", "i", "power"), terms(small.frame).sum(0), strict=True))
+    gates = dict(zip(NAMES, _gates(small), strict=True))
+    return small, (
+        {"sparse_real": str(len(small))}
+        | {f"sparse_{name}": str(count) for name, count in counts.items()}
+        | {f"gate_{name.lower()}": text(float(gate), 2) for name, gate in gates.items()}
+    )
+
+
+def _gates(small: Rows) -> np.ndarray:
+    return np.median(small.weights("field.0.gate"), 0) if len(small) else np.full(3, np.nan)
+
+
+def drawn_formula(small: Rows, data: Mapping[str, torch.Tensor]) -> _Numbers:
+    """Show the equations of the paper's Figure 5; their errors with open gates and with those of our runs."""
+    drawn, found = drawn_weights(), {}
+    for name, opened in {"open": np.ones(3), "ours": _gates(small)}.items():
+        model = network(fsir_arm("RealNPU", 6, 1.0).model, drawn | {"field.0.gate": opened})
+        found[f"printed_{name}"] = text((model(data["times"]) - data["states"]).square().mean().item())
+    said = f"its MSE is 0.035; that of this formula, with open gates, {found['printed_open']}"
+    formula(f"The RealNPU in the paper's Figure 5 ({said}):", drawn)
+    return found
+
+
+def by_solver(every: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:
+    """Runs under both solvers."""
+    both, lines, numbers = {solver: grid(every, p, p.accurate, solver) for solver in SOLVERS}, [], {}
+    for model, (solver, name) in product(p.models, SOLVERS.items()):
+        group = both[solver].of(model=model).frame
+        line = {"model": model, "solver": name, "runs": len(group)}
+        line["MSE below 0.1"] = measures.success_rate(group["valid_mse"] < 0.1)
+        line |= {"median MSE": group["valid_mse"].median(), "lowest MSE": group["valid_mse"].min()}
+        lines.append(line | {"lowest MSE on [200, 400]": group["test_mse"].min()})
+    for name, model in _SHORT.items():
+        numbers |= {f"{name}_{solver}": _fit(both[solver].of(model=model)) for solver in SOLVERS}
+        group = both["rk4"].of(model=model)
+        numbers |= {f"{name}_rk4_lowest": _lowest(group), f"{name}_rk4_free": _lowest(group.of(penalty="0"))}
+        numbers[f"{name}_rk4_stuck"] = group.share(group.frame["finish_iterations"] < _EARLY)
+    return Table(lines, f"The solver's part, h = {_said(p.accurate)}, all penalties"), numbers
+
+
+def detours(tested: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:
+    """Imaginary weights that are frozen, and negative states that are seen as zero."""
+    free, lines = [model for model in p.models if model != "Dense"] or ["RealNPU"], []
+    for name in [*free, *DETOURS]:
+        group = tested.of(model=name).frame
+        line = {"arm": name, "runs": len(group)}
+        line["MSE below 0.1"] = measures.success_rate(group["valid_mse"] < 0.1)
+        line["median MSE"] = group["valid_mse"].median()
+        full = (group["finish_iterations"] >= p.finish).sum()
+        line[f"all {p.finish:,} iterations of L-BFGS"] = int(full)
+        line["updates with a negative state"] = group["negative_updates"].median() / p.iterations
+        lines.append(line | {"largest imaginary weight": np.median(largest_imaginary(group))})
+    arms = {"free": "NPU", "real_free": "RealNPU"}
+    arms |= {"300": "NPU, frozen after 300", "1000": "NPU, frozen after 1000"}
+    arms |= {"npu_positive": "NPU, positive", "real_positive": "RealNPU, positive"}
+    numbers = {f"detour_{name}": _fit(tested.of(model=arm)) for name, arm in arms.items()}
+    for name in ("free", "real_free", "real_positive"):
+        group = tested.of(model=arms[name]).frame
+        negative = f"{group['negative_updates'].median() / p.iterations:.0%}"
+        numbers[f"negative_{name}"] = negative if len(group) else NOT_RUN
+    numbers["detour_hidden"] = _said(p.detours)
+    return Table(lines, "Medians over the runs; updates as a share of the first-order ones"), numbers

@@ -1,0 +1,112 @@
+"""The reader's own source: that of units, tasks and ranges from outside of the library, and what they import.
+
+Own is every module that is neither the library's, nor Python's, nor installed.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import CodeType
+
+from nalm.own import cells, is_main
+from nalm.records.definitions import names_bound_by
+
+__all__ = ["own_is_unchanged", "own_sources"]
+
+
+def own_sources(classes: frozenset[type]) -> dict[str, str]:
+    """Module name -> source text of what these classes, their bases and what they call are defined in, as it
+    was when it was asked for first; what was imported or defined anew since is asked for again.
+    """
+    functions = (getattr(one, "__code__", None) for cls in classes for one in vars(cls).values())
+    return _known(classes, frozenset(functions), tuple(cells()))
+
+
+@cache
+def _known(
+    classes: frozenset[type], functions: frozenset[CodeType | None], ran: tuple[str, ...]
+) -> dict[str, str]:
+    return _read(classes)
+
+
+def own_is_unchanged(classes: frozenset[type]) -> bool:
+    """Whether the files still say what :func:`own_sources` found in them."""
+    return own_sources(classes) == _read(classes)
+
+
+def _read(classes: Iterable[type]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    waiting = sorted({base.__module__ for one in classes for base in one.__mro__})
+    while waiting:
+        name = waiting.pop()
+        if name not in found and (tree := _own_tree(name)):
+            found[name] = ast.unparse(tree)
+            waiting += _imported_by(tree)
+    return found
+
+
+def _own_tree(name: str) -> ast.Module | None:
+    """The source of a module of the reader's own, without what stands under ``if __name__ == "__main__"`` and
+    with relative imports written out; ``None`` for any other module.
+    """
+    if is_main(name) and (ran := cells()):
+        return _of_cells(ran)
+    above, file = _file(name.partition(".")[0]), None
+    if above is None or _is_own(above):
+        file = _file(name)
+    if file is None or not _is_own(file):
+        return None
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree.body = [node for node in tree.body if not _is_guarded(node)]
+    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            start = package.rsplit(".", node.level - 1)[0]
+            node.module, node.level = f"{start}.{node.module}" if node.module else start, 0
+    return tree
+
+
+def _file(name: str) -> Path | None:
+    try:
+        module = sys.modules.get(name)
+        found = getattr(module, "__file__", None) or importlib.util.find_spec(name).origin  # type: ignore[union-attr]
+    except (AttributeError, ImportError, ValueError):
+        return None
+    return Path(found).resolve() if found and found.endswith(".py") else None
+
+
+def _is_own(file: Path) -> bool:
+    installed = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib")}
+    library = Path(__file__).resolve().parents[1]
+    elsewhere = {"site-packages", "dist-packages"} & set(file.parts)
+    return not elsewhere and not any(file.is_relative_to(folder) for folder in (*installed, library))
+
+
+def _is_guarded(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'"
+
+
+def _of_cells(ran: list[str]) -> ast.Module:
+    """What the cells of a notebook define, each name as it was defined last."""
+    last: dict[str, ast.stmt] = {}
+    for cell in ran:
+        with suppress(SyntaxError):
+            for node in ast.parse(cell).body:
+                last |= dict.fromkeys(names_bound_by(node), node)
+    return ast.Module(list(dict.fromkeys(last.values())), [])
+
+
+def _imported_by(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)

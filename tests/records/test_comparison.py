@@ -1,0 +1,96 @@
+"""What may differ between a recorded row and its run, trained again: limit by limit, from rows that are
+written down.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+from nalm.models import Stack
+from nalm.records.comparison import Tolerances, differences, twins
+from nalm.tasks import SingleModuleTask
+from nalm.training import Adam, Recipe, Run
+
+RUN = Run(
+    task=SingleModuleTask.on("U[1,2)", operation="mul"),
+    model=Stack.of("NMU", 1),
+    recipe=Recipe(iterations=1000, optimiser=Adam(lr=1e-3), log_interval=10),
+    seed=0,
+    threshold=1e-5,
+)
+
+
+def weights(*values):
+    return json.dumps({"0.weight": [values]})
+
+
+ROW = {
+    "paper": "demo",
+    "task": "SingleModuleTask",
+    "seed": 0,
+    "stream": "own",
+    "iterations": 1000,
+    "threshold": 1e-5,
+    "model": "NMU",
+    "range": "U[1,2)",
+    "usual model": "NMU",
+    "usual range": "U[1,2)",
+    "success": True,
+    "solved_at": 100.0,
+    "selected_at": 200.0,
+    "nan_at": np.nan,
+    "valid_mse": 1e-6,
+    "test_mse": 1e-6,
+    "sparsity_error": 0.25,
+    "weights": weights(0.5, 4.0),
+}
+
+
+def found(recorded, retrained=None, others=(), tolerances=Tolerances()):  # noqa: B008
+    """What is said of a row, its run and the run's twins, each given by what is not as in :data:`ROW`."""
+    return differences(
+        ROW | recorded, ROW | (retrained or {}), [ROW | other for other in others], RUN, tolerances
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "near", "far"),
+    [
+        ("solved_at", 110.0, 110.5),
+        ("selected_at", 190.0, 189.5),
+        ("valid_mse", 1.25e-6, 1.27e-6),
+        ("test_mse", 0.8e-6, 0.79e-6),
+        ("sparsity_error", 0.2509, 0.2511),
+        ("weights", weights(0.5009, 4.0), weights(0.5011, 4.0)),
+        ("weights", weights(0.5, 4.0039), weights(0.5, 4.0041)),  # relative above 1
+    ],
+)
+def test_a_difference_is_accepted_up_to_its_limit(column, near, far):
+    assert found({column: near}) == []
+    (said,) = found({column: far})
+    assert said.startswith(column)
+
+
+@pytest.mark.parametrize(("recorded", "retrained", "same"), [(1e-12, 1e-10, True), (1e-12, 1e-8, False)])
+def test_errors_below_the_floor_are_equal(recorded, retrained, same):
+    assert (found({"valid_mse": recorded}, {"valid_mse": retrained}) == []) == same
+
+
+def test_ten_times_the_farthest_twin_is_accepted_as_well():
+    others = [{"solved_at": 101.0}, {"solved_at": 97.0}]
+    assert found({"solved_at": 140.0}, others=others) == []
+    assert found({"solved_at": 141.0}, others=others) == [
+        "solved_at is recorded as 141, retrained 100, more than the accepted 40"
+    ]
+
+
+def test_success_may_differ_where_it_does_among_the_twins():
+    assert found({"success": False}, others=[{}, {"success": False}]) == []
+    assert found({"success": False}, others=[{}, {}]) == ["success is recorded as False, retrained True"]
+
+
+def test_twins_differ_by_the_last_places_of_their_learning_rates():
+    rates = [np.float32(twin.recipe.optimiser.lr) for twin in twins(RUN)]
+    places = [int(rate.view(np.int32)) - int(np.float32(1e-3).view(np.int32)) for rate in rates]
+    assert sorted(places) == [-4, -3, -2, -1, 1, 2, 3, 4]

@@ -1,0 +1,69 @@
+"""Operations of a reader's own are kept as their expressions, which can compute nothing else."""
+
+import operator
+
+import numpy as np
+import pytest
+import torch
+
+from nalm.tasks import OPERATIONS, SingleModuleTask, operation
+
+SCALE = 2
+
+
+def squares(first, second):
+    """A function as well."""
+    return first**2 + second**2
+
+
+def task(one):
+    return SingleModuleTask.on("U[1,2)", operation=one)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (lambda a, b: a * a + b, "a * a + b"),
+        (lambda x, y: abs(y) - x % 2, "abs(b) - a % 2"),
+        (squares, "a ** 2 + b ** 2"),
+        (operator.add, "add"),
+        (OPERATIONS["root"], "root"),
+        ("-a / (b + 1.5)", "-a / (b + 1.5)"),
+    ],
+)
+def test_an_operation_is_kept_as_its_expression(given, kept):
+    assert task(given).operation == kept
+    a, b = np.array([1.0, 2.0]), np.array([3.0, 0.5])
+    expected = given(a, b) if callable(given) else -a / (b + 1.5)
+    np.testing.assert_array_equal(operation(kept)(a, b), expected)
+    np.testing.assert_array_equal(operation(kept)(torch.tensor(a), torch.tensor(b)).numpy(), expected)
+
+
+def test_two_on_a_line_are_told_apart():
+    pair = (lambda a, b: a + 2 * b), (lambda a, b: a + 3 * b)
+    assert [task(one).operation for one in pair] == ["a + 2 * b", "a + 3 * b"]
+
+
+def test_its_targets_are_those_of_the_expression():
+    found = task(lambda a, b: a * a + b).evaluation(0)["test"]
+    torch.testing.assert_close(found.targets[:, 0], found.inputs[:, 0] ** 2 + found.inputs[:, 1])
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (lambda a, b: a * SCALE, r"Unknown operation 'a \* SCALE'"),
+        (lambda a, b: np.sin(a), "Unknown operation|is no operation"),
+        (lambda a: a, "must be a function of two operands"),
+        (print, "must be a function of two operands"),
+        ("__import__('os').getcwd()", "Unknown operation"),
+        ("a.real", "Unknown operation"),
+        ("(lambda: 1)(a)", "Unknown operation"),
+        ("a +", "Unknown operation"),
+        ("ad", "did you mean 'add'"),
+    ],
+)
+def test_nothing_else_is_computed(given, sentence):
+    with pytest.raises(ValueError, match=sentence) as refusal:
+        task(given)
+    assert "\n" not in str(refusal.value)

@@ -1,0 +1,311 @@
+"""What a reader defines outside of the library is found by name, and its source is code."""
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import SimpleNamespace
+
+import own_units
+import pytest
+from torch import Tensor
+
+from nalm.models import Stack
+from nalm.own import find, name_of
+from nalm.records import Store, code, own_code, run_all, verify_rows
+from nalm.tasks import SingleModuleTask, Task, Uniform
+from nalm.tasks.task import EvaluationSet
+from nalm.training import Adam, Recipe, Run
+
+ROOT = Path(__file__).parents[1]
+FRESH, OLDER = "fresh", "older than the code it depends on"
+
+
+def run(unit="NAU", task=None, seed=0):
+    recipe = Recipe(iterations=6, optimiser=Adam(lr=1e-2), log_interval=3)
+    task = task or SingleModuleTask.on("U[1,2)", operation="add")
+    return Run(task=task, model=Stack.of(unit, 1), recipe=recipe, seed=seed, threshold=1e-5)
+
+
+def test_a_class_and_its_name_are_the_same_run():
+    by_class = run(own_units.SquareUnit)
+    assert by_class.model.layers[0].unit == "own_units:SquareUnit"
+    assert by_class == run("own_units:SquareUnit") == Run.from_json(by_class.canonical())
+    assert run(f"{Path(own_units.__file__)}:SquareUnit") == by_class
+    assert isinstance(by_class.model.build(2)[0], own_units.SquareUnit)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("SquareUnit", "Unknown unit 'SquareUnit'"),
+        ("nowhere/square.py:SquareUnit", "there is no file nowhere/square.py"),
+        ("nowhere:SquareUnit", "there is no module 'nowhere' on Python's path"),
+        ("own_units:Square", "own_units has no class 'Square'"),
+        ("__main__:SquareUnit", "defined in a notebook"),
+    ],
+)
+def test_what_is_not_found_is_said_in_one_sentence(name, sentence):
+    with pytest.raises(ValueError, match=sentence) as refusal:
+        Stack.of(name, 1)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_file_that_fails_and_one_with_a_taken_name_are_named(tmp_path):
+    (tmp_path / "failing_unit.py").write_text("1 / 0")
+    (tmp_path / "textwrap.py").write_text("")
+    with pytest.raises(ValueError, match="importing 'failing_unit' fails with ZeroDivisionError"):
+        Stack.of(f"{tmp_path}/failing_unit.py:A", 1)
+    with pytest.raises(ValueError, match="Python knows another module 'textwrap'"):
+        Stack.of(f"{tmp_path}/textwrap.py:A", 1)
+
+
+def test_a_class_inside_a_function_is_refused():
+    class Inner(own_units.SquareUnit):
+        pass
+
+    with pytest.raises(ValueError, match="define it at the top level"):
+        Stack.of(Inner, 1)
+
+
+class SumOfSquares(Task):
+    """y = x0² + x1², in full."""
+
+    power: float = 2.0
+
+    @property
+    def in_features(self) -> int:
+        return 2
+
+    @property
+    def out_features(self) -> int:
+        return 1
+
+    def label(self) -> str:
+        return "own"
+
+    def structure(self) -> tuple:
+        return (self.power,)
+
+    def constants(self, seed: int) -> dict[str, Tensor]:
+        return {}
+
+    def batch(self, noise, constants, shared):
+        return noise.mT, noise.mT.pow(self.power).sum(-1, keepdim=True)
+
+    def evaluation(self, seed: int) -> dict[str, EvaluationSet]:
+        import torch
+
+        x = torch.rand(20, 2, generator=torch.Generator().manual_seed(1))
+        found = EvaluationSet(x, x.pow(self.power).sum(-1, keepdim=True))
+        return {"valid": found, "test": found}
+
+
+class Narrow(Uniform):
+    """A distribution of one's own."""
+
+
+def test_a_task_and_a_range_of_ones_own_are_recorded_found_and_verified(tmp_path):
+    narrow = Narrow(low=1.0, high=1.5)
+    task = SingleModuleTask(operation="add", interpolation=narrow, extrapolation=narrow)
+    usual = task.but(interpolation=Uniform(low=1.0, high=1.5))
+    asked = [run(task=SumOfSquares(power=3.0)), run(task=task)]
+    assert run(task=task).key != run(task=usual).key
+    rows = run_all(asked, "demo/own", results=str(tmp_path), progress=False)
+    assert rows["task"].tolist() == [name_of(SumOfSquares), "SingleModuleTask"]
+    assert [Run.from_json(one.canonical()) for one in asked] == asked
+    assert f'"kind":"{name_of(Narrow)}"' in asked[1].canonical()
+    assert {code.freshness("demo/own", tmp_path)} == {FRESH}
+    outcome = verify_rows(rows=2, experiment="demo/own", folder=tmp_path, progress=False)
+    assert outcome.passed and all(row.identical for row in outcome.rows)
+
+
+def test_another_class_is_no_task():
+    described = json.loads(run().canonical())
+    described["task"] = {"kind": "own_units:SquareUnit"}
+    with pytest.raises((ValueError, TypeError), match="own_units:SquareUnit is no Task"):
+        Run.from_json(json.dumps(described))
+
+
+SQUARE = '''
+from helper import square
+from nalm import Unit
+from nalm.units.functional import weighted_sum
+from torch import nn
+
+WIDTH = 0.5
+
+class Square(Unit):
+    """A docstring."""
+
+    def __init__(self, in_features, out_features):
+        super().__init__(in_features, out_features)
+        self.weight = self.new_weight()
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        nn.init.uniform_(self.weight, 0.5 - WIDTH / 2, 0.5 + WIDTH / 2)
+
+    def forward(self, x):
+        return weighted_sum(square(x), self.weight)
+
+def unused():
+    return 1
+
+if __name__ == "__main__":
+    print("a script as well")
+'''
+HELPER = "POWER = 2\n\ndef square(x):\n    return x**POWER\n\ndef other():\n    pass\n"
+RECORD = """
+    import sys
+    from square import Square
+    from nalm.models import Stack
+    from nalm.records import freshness, run_all
+    from nalm.tasks import SingleModuleTask
+    from nalm.training import Adam, Recipe, Run
+
+    recipe = Recipe(iterations=6, optimiser=Adam(lr=1e-2), log_interval=3)
+    task = SingleModuleTask.on("U[1,2)", operation="squared")
+    run = Run(task=task, model=Stack.of(Square, 1), recipe=recipe, seed=0, threshold=1e-5)
+    rows = run_all([run], "demo/own", "rows", progress=False, retrain="retrain" in sys.argv)
+    print(float(rows["test_mse"].iloc[0]), freshness("demo/own", "rows"), sep=";")
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A folder with a unit, what it calls, and a script; and what the script says of its row."""
+    (tmp_path / "square.py").write_text(SQUARE)
+    (tmp_path / "helper.py").write_text(HELPER)
+    (tmp_path / "record.py").write_text(textwrap.dedent(RECORD))
+
+    def ask(*arguments):
+        done = subprocess.run(
+            [sys.executable, "record.py", *arguments], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        error, state = done.stdout.strip().split(";")
+        return float(error), state
+
+    def edit(file, old, new):
+        text = (tmp_path / file).read_text()
+        assert old in text
+        (tmp_path / file).write_text(text.replace(old, new))
+
+    return SimpleNamespace(ask=ask, edit=edit)
+
+
+def test_a_changed_unit_makes_its_rows_older_and_they_are_trained_again(project):
+    first = project.ask()
+    project.edit("square.py", "A docstring", "Another docstring")
+    project.edit("square.py", "return 1", "return 2")
+    project.edit("square.py", "a script as well", "another script")
+    project.edit("helper.py", "    pass", "    return 3")
+    assert first[1] == FRESH and project.ask("retrain") == first
+    project.edit(
+        "square.py", "weighted_sum(square(x), self.weight)", "2 * weighted_sum(square(x), self.weight)"
+    )
+    assert project.ask() == (first[0], OLDER)
+    second = project.ask("retrain")
+    assert second[0] != first[0] and second[1] == FRESH
+    project.edit("helper.py", "POWER = 2", "POWER = 3")
+    assert project.ask() == (second[0], OLDER)
+
+
+SCRIPT = """
+if __name__ == "__main__":
+    from nalm.models import Stack
+    from nalm.records import run_all, workers
+    from nalm.tasks import SingleModuleTask
+    from nalm.training import Adam, Recipe, Run
+
+    workers._is_long = lambda runs: True
+    workers.cores = lambda: 2
+    recipes = [Recipe(iterations=n, optimiser=Adam(lr=1e-2), log_interval=3) for n in (6, 9)]
+    task = SingleModuleTask.on("U[1,2)", operation="squared")
+    runs = [Run(task=task, model=Stack.of(Square, 1), recipe=one, seed=0, threshold=1e-5) for one in recipes]
+    rows = run_all(runs, "demo/own", "rows", progress=False)
+    print(*rows["model"], *rows["test_mse"])
+"""
+
+
+def test_worker_processes_find_the_unit_of_a_script(project, tmp_path):
+    (tmp_path / "script.py").write_text(SQUARE + SCRIPT)
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()[-1].split()
+    assert said[:2] == ["script:Square"] * 2 and Store(tmp_path / "rows", "demo/own").read().shape[0] == 2
+
+
+NOTEBOOK = """
+In = ["", SOURCE]  # as IPython keeps the cells
+exec(SOURCE)
+from concurrent.futures import ThreadPoolExecutor
+from nalm.models import Stack
+from nalm.records import freshness, run_all, workers
+from nalm.tasks import SingleModuleTask
+from nalm.training import Adam, Recipe, Run
+
+workers._is_long = lambda runs: True
+workers.cores = lambda: 2
+recipes = [Recipe(iterations=n, optimiser=Adam(lr=1e-2), log_interval=3) for n in (6, 9)]
+task = SingleModuleTask.on("U[1,2)", operation="squared")
+runs = [Run(task=task, model=Stack.of(Square, 1), recipe=one, seed=0, threshold=1e-5) for one in recipes]
+print(*run_all(runs, "demo/own", "rows", progress=False)["model"], freshness("demo/own", "rows"), sep=";")
+In.append(SOURCE.replace("WIDTH = 0.5", "WIDTH = 0.4"))
+print(freshness("demo/own", "rows"))
+try:
+    run_all(runs, "demo/own", "other", progress=False, executor=ThreadPoolExecutor(1))
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_the_unit_of_a_notebook_is_trained_in_its_own_process(project, tmp_path):
+    (tmp_path / "notebook.py").write_text(f"SOURCE = {SQUARE!r}{NOTEBOOK}")
+    done = subprocess.run([sys.executable, "notebook.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    _, trained, edited, elsewhere = done.stdout.splitlines()
+    assert trained == f"__main__:Square;__main__:Square;{FRESH}" and edited == OLDER
+    assert elsewhere.startswith("Square is defined in this notebook") and elsewhere.endswith("import it.")
+
+
+def test_the_source_is_that_of_the_class_that_was_imported(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "edited_unit.py").write_text(SQUARE.replace("helper", "edited_helper"))
+    (tmp_path / "edited_helper.py").write_text(HELPER)
+    asked = run("edited_unit:Square")
+    before = code.code(asked)
+    assert code.code_on_disk([asked]) == before
+    (tmp_path / "edited_helper.py").write_text(HELPER.replace("2", "3"))
+    assert code.code(asked) == before and code.code_on_disk([asked]) is None
+
+
+def test_a_class_without_a_source_is_refused():
+    code = "from nalm import NMU; from nalm.models import Stack\nclass A(NMU): pass\nStack.of(A, 1)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "A is defined where its source is not kept: write it to a file" in done.stderr
+
+
+def test_own_code_ends_where_installed_packages_begin():
+    own = own_code.own_sources(frozenset({own_units.SquareUnit}))
+    assert list(own) == ["own_units"]
+
+
+def test_cells_of_a_notebook_are_code():
+    cells = ["from torch import nn", "x = 1\nprint(x)", "%magic", "class A: pass", "class A:\n    size = x"]
+    tree = own_code._of_cells(cells)
+    names = [next(iter(own_code.names_bound_by(node))) for node in tree.body]
+    assert names == ["nn", "x", "A"] and "size" in own_code.ast.unparse(tree)
+
+
+def test_find_is_of_classes_only():
+    assert find("collections:OrderedDict").__name__ == "OrderedDict"
+    with pytest.raises(ValueError, match="has no class 'deepcopy'"):
+        find("copy:deepcopy")
+
+
+def test_rows_of_ones_own_go_to_ones_own_store(tmp_path):
+    run_all([run(own_units.SquareUnit)], "demo/own", results=str(tmp_path), progress=False)
+    assert Store(tmp_path, "demo/own").read()["model"].tolist() == ["own_units:SquareUnit"]

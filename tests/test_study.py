@@ -1,0 +1,145 @@
+"""One call, or one command, compares units."""
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import own_units
+import pandas as pd
+import pytest
+
+import nalm
+from nalm import study
+from nalm.interval import wilson
+from nalm.models import Stack
+from nalm.tasks import SingleModuleTask
+from nalm.training import Adam, Recipe
+
+TASKS = [
+    SingleModuleTask.on("U[1,2)", operation=operation) for operation in ("squared", lambda a, b: a * a + b)
+]
+FILE = Path(own_units.__file__)
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study")
+    return nalm.compare(
+        [own_units.SquareUnit, "NAU"],
+        TASKS,
+        lr=[1e-2, 3e-2],
+        seeds=3,
+        iterations=300,
+        results=str(folder),
+        progress=False,
+    )
+
+
+def test_each_unit_task_and_rate_has_a_line_with_its_interval(found):
+    lines = found.summary()
+    assert lines["model"].tolist() == ["SquareUnit"] * 2 + ["NAU"] * 2 + ["SquareUnit"] * 2 + ["NAU"] * 2
+    assert lines["lr"].tolist() == ["0.01", "0.03"] * 4
+    assert lines["operation"].tolist() == ["squared"] * 4 + ["a * a + b"] * 4
+    squares = lines[(lines["model"] == "SquareUnit") & (lines["operation"] == "squared")]
+    assert (squares["solved"] == 3).any() and (lines[lines["model"] == "NAU"]["solved"] == 0).all()
+    for line in lines.to_dict("records"):
+        rows = found.rows
+        for name in ("model", "operation", "lr"):
+            rows = rows[rows[name].astype(str) == line[name]]
+        assert (line["n"], line["solved"]) == (len(rows), rows["success"].sum())
+        assert (line["low"], line["high"]) == wilson(line["solved"] / 3, 3)
+
+
+def test_the_best_rate_of_each_unit_is_drawn(found):
+    best = found.best()
+    assert len(best) == 4 and not best.duplicated(["operation", "model"]).any()
+    axes = found.figure("squared").axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["squared\nU[1,2)"]
+    drawn = {bars.get_label(): bars.lines[0].get_ydata().tolist() for bars in axes.containers}
+    assert drawn == {
+        name: of["rate"].tolist() for name, of in best[best["operation"] == "squared"].groupby("model")
+    }
+    with pytest.raises(ValueError, match="no operation 'cubed' in this comparison; there are 'squared', "):
+        found.figure("cubed")
+
+
+def test_its_rows_are_fresh_and_can_be_verified(found):
+    assert found.freshness() == "fresh"
+    outcome = found.verify(rows=1)
+    assert outcome.passed and outcome.candidates == 24
+
+
+def test_what_is_recorded_is_not_trained_again(found, monkeypatch):
+    monkeypatch.setattr("nalm.records.memoised.train_ensembles", None)
+    again = nalm.compare(
+        [own_units.SquareUnit],
+        TASKS[0],
+        lr=3e-2,
+        seeds=2,
+        iterations=300,
+        results=found.results,
+        progress=False,
+    )
+    pd.testing.assert_frame_equal(
+        again.rows.reset_index(drop=True)[["key", "test_mse"]],
+        found.rows[found.rows["key"].isin(again.rows["key"])].reset_index(drop=True)[["key", "test_mse"]],
+    )
+
+
+def test_a_recipe_and_a_stack_are_taken_as_they_are(tmp_path):
+    recipe = Recipe(iterations=8, optimiser=Adam(lr=1.0), log_interval=4, batch_size=7)
+    found = nalm.compare(
+        [Stack.of("NAU", 2, "NMU", 1)],
+        TASKS[0],
+        lr=0.5,
+        seeds=1,
+        recipe=recipe,
+        results=str(tmp_path),
+        progress=False,
+    )
+    assert found.rows[["model", "iterations"]].iloc[0].tolist() == ["NAU-NMU", 8]
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("Flat", "Flat maps inputs of shape (7, 2) to (7,)"),
+        ("Twice", "Twice maps inputs of shape (7, 2) to (7, 2)"),
+        ("Frozen", "Frozen freezes its parameter 'weight'"),
+        ("Branching", "Branching lets the course of forward depend on the values of tensors"),
+        ("Penalised", "Penalised has a penalty that is no scalar tensor"),
+        ("Nowhere", "'own_units:Nowhere' is not found"),
+    ],
+)
+def test_the_command_refuses_a_wrong_unit_in_one_sentence(name, sentence, capsys, tmp_path):
+    assert study.main([f"{FILE}:{name}", "--seeds", "1", "--results", str(tmp_path)]) == 2
+    said = capsys.readouterr().err.strip()
+    assert sentence.replace("own_units:", f"{FILE}:") in said and "\n" not in said
+
+
+def test_the_command_prints_a_line_for_each_unit(tmp_path):
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "nalm.study", "own_units.py:SquareUnit", "--beside", "NAU", "--operations",
+            "squared", "--ranges", "U[1,2)", "--seeds", "2", "--iterations", "20", "--results", str(tmp_path),
+        ],
+        cwd=FILE.parent,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split()[2] for line in lines[-3:-1]] == ["SquareUnit", "NAU"]
+    assert lines[-1] == "The rows are fresh."
+
+
+def test_nalm_itself_imports_nothing_for_it():
+    code = "import nalm, sys; print([m for m in ('pandas', 'pydantic') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+    with pytest.raises(AttributeError, match="no attribute 'compere'"):
+        nalm.compere  # noqa: B018
+    assert importlib.import_module("nalm").compare is study.compare

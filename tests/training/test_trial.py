@@ -1,0 +1,140 @@
+"""Units of a reader's own are tried before they are trained."""
+
+import warnings
+
+import numpy as np
+import own_units
+import pytest
+import torch
+from torch import nn
+
+from nalm import NAU
+from nalm.models import NODE, DigitSequence, Layer, Stack
+from nalm.records import Store, run_all
+from nalm.tasks import DigitSequenceTask, FractionalSIRTask, SingleModuleTask
+from nalm.training import Adam, Discretisation, Ensemble, Recipe, Run
+from nalm.training.trial import _Trial, couples_runs, try_units
+from nalm.units import UNITS
+
+TASK = SingleModuleTask.on("U[1,2)", operation="add")
+
+
+def run(unit, seed=0, task=TASK, model=None, **recipe):
+    recipe = Recipe(
+        **({"iterations": 20, "optimiser": Adam(lr=1e-2), "log_interval": 10, "selection": "last"} | recipe)
+    )
+    return Run(task=task, model=model or Stack.of(unit, 1), recipe=recipe, seed=seed, threshold=1e-5)
+
+
+REFUSED = {
+    "Flat": r"Flat maps inputs of shape \(7, 2\) to \(7,\): .* must return the shape \(7, 1\)\.",
+    "Twice": r"Twice maps inputs of shape \(7, 2\) to \(7, 2\): .* must return the shape \(7, 1\)\.",
+    "Frozen": r"Frozen freezes its parameter 'weight'.*: keep it as a number",
+    "Buffered": r"Buffered has the buffer 'steps'.*: keep it as a number",
+    "Branching": r"Branching lets the course of forward depend on the values .* by torch\.where",
+    "Reading": r"Reading lets the course of forward depend on the values .* by torch\.where",
+    "Masking": r"Masking lets the course of forward depend on the values .* by torch\.where",
+    "Dropping": r"Dropping draws random numbers in forward.*: draw them in reset_parameters\(\)",
+    "Penalised": r"Penalised has a penalty that is no scalar tensor: reduce it in penalty\(\)",
+    "Renamed": r"Renamed fails in sparsity_error .*: define effective_weights\(\)",
+    "Replacing": r"Replacing replaces a parameter in project_.*: change it in place",
+    "Misshapen": r"Misshapen fails in forward with RuntimeError: .*: mend forward\(\)",
+    "Misspelt": r"Misspelt fails in project_ with AttributeError: .*: mend project_\(\)",
+    "Empty": r"Empty has no parameters: ",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_training_cannot_take_is_refused_in_one_sentence(name, tmp_path):
+    asked = run(getattr(own_units, name))
+    with pytest.raises(ValueError, match=REFUSED[name]) as refusal:
+        run_all([asked], "demo/own", results=str(tmp_path), progress=False)
+    assert "\n" not in str(refusal.value) and Store(tmp_path, "demo/own").read().empty
+    with pytest.raises(ValueError, match=REFUSED[name]):
+        Ensemble([asked])
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("Idle", r"Idle does not use its parameter 'other'.*: remove it"),
+        ("Logarithm", r"Logarithm or its gradient is not finite where inputs are 0"),
+    ],
+)
+def test_what_is_unwise_is_said_once(name, sentence):
+    with pytest.warns(UserWarning, match=sentence):
+        try_units(run(getattr(own_units, name)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Ensemble([run(getattr(own_units, name))]).train()
+
+
+@pytest.mark.parametrize("unit", [own_units.SquareUnit, own_units.Plain])
+def test_a_right_unit_passes(unit):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try_units(run(unit))
+    assert not couples_runs(run(unit))
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_a_trial_of_the_units_of_the_library_refuses_none_and_couples_none(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some are not finite at 0, as their pages say
+        assert not _Trial(Layer(unit=name, out_features=2), 3).passed()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_project_acts_on_each_run_by_itself(compiled):
+    def trained(runs):
+        return Ensemble(runs, compiled=compiled).train().weights["0.weight"]
+
+    assert couples_runs(run(own_units.Normed))
+    runs = [run(own_units.Normed, seed) for seed in range(4)]
+    alone, beside = trained(runs[:1]), trained(runs)
+    assert np.linalg.norm(alone[0]) == pytest.approx(1.0, abs=1e-6)
+    np.testing.assert_array_equal(alone[0], beside[0])
+
+
+def test_a_trial_changes_no_number_and_no_generator():
+    torch.manual_seed(5)
+    state = torch.random.get_rng_state()
+    try_units(run(own_units.SquareUnit, iterations=21))
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_units_are_tried_wherever_a_model_has_them():
+    flat = Layer(unit=own_units.Flat)
+    node = NODE(layers=(Layer(unit="NAU", out_features=3), flat), initial_state=(1.0,))
+    sir = run(None, task=FractionalSIRTask(), model=node, batch_size=40, stream="common")
+    digits = run(
+        None,
+        task=DigitSequenceTask(operation="product", source="sklearn", test_lengths=(1,)),
+        model=DigitSequence(cell=flat),
+    )
+    for asked in (sir, digits):
+        with pytest.raises(ValueError, match="Flat maps"):
+            try_units(asked)
+
+
+def test_an_own_unit_is_trained_as_one_of_the_library(monkeypatch):
+    """A copy of the NAU, found by an importable name, gives the NAU's bits."""
+    ramp = Discretisation(weight=1.0, start=5, end=15)
+    ours = Ensemble([run(OwnNAU, seed, penalties=(ramp,)) for seed in range(3)]).train()
+    theirs = Ensemble([run("NAU", seed, penalties=(ramp,)) for seed in range(3)]).train()
+    assert ours.errors["test"].tobytes() == theirs.errors["test"].tobytes()
+    assert ours.weights["0.weight"].tobytes() == theirs.weights["0.weight"].tobytes()
+
+
+class OwnNAU(NAU):
+    """The NAU from outside of the library."""
+
+
+class Positional(nn.Linear):
+    """Has an option that is not keyword-only."""
+
+
+def test_options_of_an_own_unit_are_those_behind_its_sizes():
+    assert Layer(unit=Positional, options={"bias": False}).build(2).bias is None
+    with pytest.raises(ValueError, match="has no option 'power': allowed: 'bias', "):
+        Layer(unit=Positional, options={"power": 2})

@@ -1,0 +1,97 @@
+"""A formula is what the model computes in evaluation, for all units, alone and stacked."""
+
+import pytest
+import sympy
+import torch
+from torch import nn
+
+from nalm import NAU, NMU, NRU, UNITS, RealNPU, Unit, formula, formula_error
+
+from .cases import GOLDEN, MORE_ARMS
+
+f64 = torch.float64
+NAMES = ["a", "b", "c"]
+X = torch.tensor([[-1.2, 0.7, 2.0], [1.5, -0.3, 0.4], [3.0, 2.0, -0.5], [0.2, 0.1, 0.9]], dtype=f64)
+WANTED = {"difference": "a - b", "multiple": "a*b", "quotient": "a/b"}
+
+
+@pytest.mark.parametrize("case", [*GOLDEN, *MORE_ARMS], ids=str)
+def test_it_is_what_the_unit_computes(case):
+    torch.manual_seed(0)
+    unit = case.build()
+    assert formula_error(formula(unit, NAMES), NAMES, unit, X) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case
+        for case in GOLDEN
+        if case.computes.__name__ in WANTED and case.signs and "separate_sign" not in case.options
+    ],
+    ids=str,
+)
+def test_golden_weights_give_the_operation(case):
+    (found,) = formula(case.build_golden(f64), NAMES, digits=3)
+    assert str(found) == WANTED[case.computes.__name__]
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_stacks_and_many_inputs(name):
+    torch.manual_seed(0)
+    stack = nn.Sequential(UNITS[name](3, 2), UNITS[name](2, 2)).double()
+    assert formula_error(formula(stack, NAMES), NAMES, stack, X) < 1e-9
+    wide, names = UNITS[name](20, 1, dtype=f64), [f"x{i}" for i in range(20)]
+    assert formula_error(formula(wide, names), names, wide, torch.randn(5, 20, dtype=f64)) < 1e-6
+
+
+def test_other_layers_and_other_units():
+    class Squares(Unit):
+        def __init__(self, in_features, out_features):
+            super().__init__(in_features, out_features)
+            self.weight = self.new_weight()
+            self.reset_parameters()
+
+        def reset_parameters(self):
+            nn.init.ones_(self.weight)
+
+        def forward(self, x):
+            return nn.functional.linear(x.square(), self.weight)
+
+    assert formula(Squares(2, 1), ["a", "b"])[0] == sympy.sympify("a**2 + b**2").subs(
+        {name: sympy.Symbol(name, real=True) for name in "ab"}
+    )
+    mixed = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2), nn.ReLU(), nn.Sigmoid(), NMU(2, 1))
+    assert formula_error(formula(mixed, NAMES), NAMES, mixed, X.float()) < 1e-6
+
+
+def test_the_model_stays_as_it_is():
+    model = nn.Sequential(NRU(2, 1)).train()
+    before = model[0].weight.clone()
+    formula_error(formula(model, ["a", "b"], digits=0), ["a", "b"], model, torch.ones(1, 2))
+    assert model.training and model[0].training and model[0].weight.dtype == torch.float32
+    assert torch.equal(model[0].weight, before) and model[0].weight.requires_grad
+
+
+def test_positive_symbols_and_digits():
+    unit = RealNPU(2, 1, gate_init=1.0)
+    with torch.no_grad():
+        unit.weight.copy_(torch.tensor([[0.501, -2.004]]))
+    p, q = sympy.symbols("p q", positive=True)
+    assert formula(unit, [p, q], digits=2) == (p ** sympy.Float("0.5") / q**2,)
+    assert formula_error(formula(unit, [p, q]), [p, q], unit, torch.rand(5, 2) + 0.5) < 1e-5
+
+
+def test_an_error_is_the_largest():
+    model = NAU(2, 1)
+    with torch.no_grad():
+        model.weight.copy_(torch.tensor([[1.0, 0.25]]))
+    rounded = formula(model, ["a", "b"], digits=0)
+    assert formula_error(rounded, ["a", "b"], model, torch.tensor([[1.0, 4.0], [1.0, 8.0]])) == 2.0
+
+
+def test_what_has_no_formula_is_said_in_a_sentence():
+    with pytest.raises(NotImplementedError, match=r"^This model computes aten.gelu.default, for which there"):
+        formula(nn.Sequential(NAU(2, 1), nn.GELU()), ["a", "b"])
+    with pytest.raises(ValueError, match=r"NAU takes inputs of shape \(\.\.\., 2\)"):
+        formula(NAU(2, 1), NAMES)
