@@ -30,7 +30,7 @@ REPLACED: dict[str, tuple[str, set[str]]] = {
         },
     ),
     r"toss(es)?": ("chance", {"division/chance", "division/inside-the-nmru", "division/no-redundancy"}),
-    r"obeys?": ("follows the prediction", set()),
+    r"obeys?": ("follows the prediction", {"beyond/own-network"}),
     r"good (side|starts?)": (
         "initial weights that lead to the solution",
         {"division/distributions", "division/mixed-signs", "nau-nmu/units"},
@@ -50,7 +50,13 @@ REPLACED: dict[str, tuple[str, set[str]]] = {
     ),
     r"hides?": (
         "makes no difference on the training range",
-        {"beyond/verify", "nau-nmu/hidden-sizes", "nau-nmu/sequential-mnist", "nau-nmu/sequential-sums"},
+        {
+            "beyond/verify",
+            "nau-nmu/hidden-sizes",
+            "nau-nmu/sequential-mnist",
+            "nau-nmu/sequential-sums",
+            "scoreboard",
+        },
     ),
     r"text, code and this page part": (
         "text, code and this page differ",
