@@ -32,7 +32,7 @@ help:
 	@echo 'make replay          train the recorded runs of an experiment as the authors did, seed by seed: EXPERIMENT=division/no-redundancy ARGS="--results publish"'
 	@echo 'make train-missing   train what is still missing, in order of value and at the lowest priority, into .training/results: ARGS=--list'
 	@echo 'make take-rows       take up the rows of another folder of results: FROM=FOLDER EXPERIMENT=… ARGS="--replace-older"'
-	@echo 'make scoreboard      write the scoreboard and the table of the README anew from the recorded runs'
+	@echo 'make scoreboard      write the scoreboard, the table of the README and the picture of the landing page anew from the recorded runs'
 	@echo 'make strength        corrupt the rows of every judged experiment and judge it again: what its verdict would notice'
 	@echo 'make bench           measure how fast runs are trained on this machine, and its floor: ARGS="division-2 cnn"'
 	@echo 'make soak            kill and restart sweeps, MINUTES=$(MINUTES), and all other commands at random moments, and compare their rows; refuse bad parameters'
@@ -97,6 +97,7 @@ take-rows: $(READY)
 
 scoreboard: $(READY)
 	$(BIN)/python -m companion.scoreboard
+	$(BIN)/python -m companion.picture
 
 strength: $(READY)
 	$(BIN)/python -m companion.scoreboard.strength
@@ -139,13 +140,13 @@ test-units: $(READY)
 	$(PYTEST) tests nalm --ignore=tests/book
 
 test-notebooks: $(READY)
-	$(PYTEST) book tests/book/test_outputs.py tests/book/test_one_truth.py tests/book/test_columns.py tests/book/test_units_page.py
+	$(PYTEST) book tests/book/test_outputs.py tests/book/test_one_truth.py tests/book/test_columns.py tests/book/test_units_page.py tests/book/test_words.py
 
 test-reruns: $(READY)
 	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py
 
 test-book: $(READY)
-	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_chromium.py tests/book/test_readme.py tests/book/test_rerun.py
+	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_chromium.py tests/book/test_readme.py tests/book/test_edition.py tests/book/test_rerun.py
 
 clean:
 	rm -rf _build build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -18,6 +18,7 @@ from nalm.values import Value
 from pydantic import Field
 
 from companion import parameters
+from companion.errata import Erratum
 from companion.recorded import read
 from companion.replay import in_place
 from companion.rows import Rows
@@ -89,6 +90,7 @@ class Experiment:
         items: the figures and tables that it shows, in the page's order.
         rules: parameter -> what it may be, see :mod:`companion.parameters`.
         also: other results files, whose recorded rows count as well: a run of two figures is trained once.
+        errata: what the chapter shows to be wrong in its paper.
 
     A chapter is rerun with other parameters, so an item is judged there by the rows that there are: where
     a configuration is missing, it is "not run".
@@ -99,6 +101,7 @@ class Experiment:
     items: tuple[Item, ...] = ()
     rules: Mapping[str, parameters.Rule] = field(default_factory=dict)
     also: tuple[str, ...] = ()
+    errata: tuple[Erratum, ...] = ()
 
     def __post_init__(self) -> None:
         own = tuple(item if item.chapter else replace(item, chapter=self.chapter) for item in self.items)

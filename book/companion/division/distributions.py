@@ -23,6 +23,7 @@ from companion.division.compared import (
     stated_rates,
     success,
 )
+from companion.errata import Erratum
 from companion.experiment import Experiment, runs_of
 from companion.figures import Figure
 from companion.parameters import some_of
@@ -175,6 +176,19 @@ EXPERIMENT = Experiment(
             published="0.92",
             iterations=100_000,
             rows=_of("10"),
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Table 2, caption",
+            "description",
+            "Data are drawn as floats.",
+            (
+                "The Benford numbers are whole, follow the law in the first digit only, and leave "
+                "out multiples of ten in training."
+            ),
+            "The printed lines beside the ranges of the task, and its draws.",
+            "Units that succeed on them have been trained on few numbers.",
         ),
     ),
 )

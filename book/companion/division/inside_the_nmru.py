@@ -24,6 +24,7 @@ from companion.division.compared import (
     ranges_where,
     success,
 )
+from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
 from companion.figures import Figure, style, unit_style
 from companion.parameters import some_of
@@ -151,6 +152,22 @@ EXPERIMENT = Experiment(
             published="2 of 9",
             runs=450,
             rows=of(FULL, PLAIN),
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Appendix I, range", "misprint", "U[2,-2).", "U[-2,2).", "The ranges of the task.", "Nothing."
+        ),
+        Erratum(
+            "Appendix I, gate",
+            "description",
+            "The gate is like that of the Real NPU.",
+            (
+                "It has a length of $2I$ and multiplies: a closed gate makes an entry 0, not 1, so "
+                "nothing can be left out by it."
+            ),
+            "Both gates are trained.",
+            "That a gate hinders holds for either; the gate of the Real NPU costs less.",
         ),
     ),
 )

@@ -12,6 +12,7 @@ from matplotlib.colors import LogNorm
 from nalm import NAU, NMRU, NRU, RealNPU
 
 from companion.division.compared import Compared
+from companion.errata import Erratum
 from companion.experiment import Experiment
 from companion.figures import Figure, style
 from companion.parameters import above, between
@@ -160,6 +161,16 @@ EXPERIMENT = Experiment(
             headline="lowest points (w₁, w₂) for w₂ > 0",
             published="(1, 1) and (-1, 1)",
             compared="lowest and highest points of three surfaces",
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Section 8, Figure 9",
+            "claim",
+            "The NMRU does not have exploding losses, as its weights are limited to [0, 1].",
+            _in_the_slice,
+            "The surface over the weights of the reciprocals, as a fourth panel.",
+            "All three units explode where they divide by a number close to zero.",
         ),
     ),
 )

@@ -30,6 +30,7 @@ from companion.division.compared import (
     solved_at,
     success,
 )
+from companion.errata import Erratum
 from companion.experiment import Experiment, runs_of
 from companion.parameters import some_of
 from companion.statements import Claim, Comparison, Item, rate, solved
@@ -183,6 +184,24 @@ EXPERIMENT = Experiment(
             headline="worst of the three losses",
             published="PCC",
             rows=of(*with_losses("NMRU").values()),
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Equation 14",
+            "misprint",
+            "MAPE divides by $y_i$.",
+            "It divides by $|y_i|$; as printed it rewards errors on negative targets.",
+            "The loss of the runs; a negative denominator turns its sign.",
+            "Nothing; the published runs have it.",
+        ),
+        Erratum(
+            "Appendix K, Real NPU",
+            "misprint",
+            "Both the Real NPU and MAPE are able to get success on U[-2,2).",
+            "PCC and MAPE are.",
+            "All three losses are trained.",
+            "Nothing.",
         ),
     ),
 )

@@ -13,6 +13,7 @@ from companion import measures, thresholds
 from companion.division import settings, states
 from companion.division.compared import MIXED, MODIFIED, UNITS, Compared, of, part, success
 from companion.division.states import Side, draw_starts
+from companion.errata import Erratum
 from companion.experiment import Experiment, runs_of
 from companion.figures import Figure, style
 from companion.parameters import some_of
@@ -113,6 +114,16 @@ EXPERIMENT = Experiment(
             experiment=("division/mixed-signs",),
             rows=lambda rows: of(MODIFIED)(rows[rows["range"].isin(DATA_SETS)]),
             by=("range",),
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Table 6",
+            "misprint",
+            ("The first operand of data set 5 is from U[1,-2), and data set 3 tests one sign per operand."),
+            ("It is U[1,2), and data set 3 picks a sign for every number, as U[-2,2) of Table 1 does."),
+            "The printed lines beside the ranges of the task.",
+            ("Tested as printed, data set 3 would say nothing of three of the four combinations of signs."),
         ),
     ),
 )

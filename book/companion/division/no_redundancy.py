@@ -30,6 +30,7 @@ from companion.division.compared import (
     success,
 )
 from companion.division.states import draw_starts, initial
+from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
 from companion.figures import Figure, style
 from companion.parameters import some_of
@@ -257,6 +258,75 @@ EXPERIMENT = Experiment(
             published="1.0",
             rows=of(*FIGURE_10),
             compared="9 of 36 success rates",
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Equation 6",
+            "misprint",
+            (
+                "The derivative of the NRU has $|x_i|$ without an exponent, and ends in a fraction "
+                "of two equal terms."
+            ),
+            (
+                "It is $|x_i|^{w_i}$, and the factor is the product over the other inputs, without "
+                "a denominator."
+            ),
+            "SymPy and automatic differentiation both confirm the corrected derivative.",
+            "The observations below it are unchanged but for one.",
+        ),
+        Erratum(
+            "Section 6.2.1, gradient at $x_i = -1$",
+            "claim",
+            "The gradients for $x_i = -1$ and $x_i = 1$ are 0 regardless of the value of $w_i$.",
+            (
+                "For $x_i = 1$ it is so. For $x_i = -1$ only once $|w_i|$ is above about 0.01; "
+                "below, this is one of the steepest places there are."
+            ),
+            "The derivative, at both inputs and over all weights.",
+            ("This steep place is the wall that stops an NRU with small steps on negative inputs."),
+        ),
+        Erratum(
+            "Section 3.2, tanh",
+            "claim",
+            r"$\tanh(1000\,W)^2$ approximates $|W|$, the better the larger the factor.",
+            r"It approximates the step $W \ne 0$.",
+            "Both functions, and the output of the unit in training and in evaluation.",
+            (
+                "An NRU trains with inputs selected that are hardly selected in evaluation. Its "
+                "loss and its validation error agree at discrete weights only."
+            ),
+        ),
+        Erratum(
+            "Section 4, sparsity error",
+            "evaluation",
+            "The mean sparsity error and its interval come from a beta distribution.",
+            (
+                "The likelihood takes an error that ends at 0.5 for a number of [0, 1], as that of "
+                "Madsen and Johansen does, whose statistics the authors' code has. A fitted mean is"
+                " half of the true one."
+            ),
+            "{func}`companion.measures.sparsity_error`, on both scales.",
+            ("Drawn sparsity errors are half as large as they should be, except where the fit fails."),
+        ),
+        Erratum(
+            "Section 5, discretisation",
+            "description",
+            "Weights are drawn to {-1, 0, 1}.",
+            (
+                "The code draws the weights of the Real NPU to {-1, 1}; a weight of 0 costs as much"
+                " as it can. Appendix H says so for Figure 16."
+            ),
+            ("Both penalties are trained with redundant inputs ({doc}`/book/division/redundancy`)."),
+            "Without redundant inputs nothing; with them it decides how an input is left out.",
+        ),
+        Erratum(
+            "Section 5, clipping",
+            "misprint",
+            "After an update gate values can be out of the range [-1, 1].",
+            "Out of [0, 1], to which gates are clipped.",
+            "The repairs are run as the code has them.",
+            "Nothing.",
         ),
     ),
 )

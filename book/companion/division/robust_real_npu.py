@@ -27,6 +27,7 @@ from companion.division.compared import (
     success,
 )
 from companion.division.no_redundancy import MIDDLES
+from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
 from companion.figures import Figure, style, styles_of
 from companion.parameters import some_of
@@ -271,6 +272,16 @@ EXPERIMENT = Experiment(
             published="5 of 9",
             runs=675,
             rows=of(NONE, BASE, L2),
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Appendix G, Figure 14",
+            "misprint",
+            "The results are those of the NPU.",
+            "They are those of the Real NPU.",
+            "The runs are those of the authors' scripts.",
+            "Nothing.",
         ),
     ),
 )

@@ -28,6 +28,7 @@ from companion.division.compared import (
     success,
 )
 from companion.division.golden import golden_error
+from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
 from companion.figures import Figure, style, unit_style
 from companion.measures import Interval
@@ -461,6 +462,22 @@ EXPERIMENT = Experiment(
             rows=_of_table_7,
             by=("model", "inputs"),
             comparable=False,
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Appendix A, selection",
+            "claim",
+            (
+                "Turning an irrelevant input into 1 avoids the division by zero; a weight of 0 does"
+                " so in all units."
+            ),
+            (
+                "The NMRU takes the reciprocal of every input, selected or not. A single 0 among "
+                "redundant inputs makes its output undefined."
+            ),
+            "The statement is executed for the three units.",
+            "The NMRU needs inputs that are not 0.",
         ),
     ),
 )

@@ -10,6 +10,7 @@ from nalm.models import Stack
 from nalm.tasks import SubsetArithmeticTask
 from nalm.training import Run
 
+from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import beside_drawn, measured
@@ -184,6 +185,27 @@ EXPERIMENT = Experiment(
             experiment=("nau-nmu/arithmetic", "nau-nmu/hidden"),
             rows=_of_figure_7,
             by=("hidden", "model"),
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Appendix C.3, no W-clamp",
+            "description",
+            (
+                "Removing the clamping of W does not cause much difference, since the penalty also "
+                "constrains W outside of [0, 1]."
+            ),
+            (
+                "The forward pass still clamps. What is removed is the clamp in place, so that a "
+                "weight beyond its bounds gets no gradient of the error any more and stays off for "
+                "good. Runs are solved in this way without the penalty as well."
+            ),
+            "All four networks are trained; both clamps are compared on a weight at zero.",
+            (
+                "Figure 7 has no run without a clamp. Its odd result, that removing both "
+                "constraints is better than removing the penalty alone, follows from the clamp that"
+                " is left."
+            ),
         ),
     ),
 )

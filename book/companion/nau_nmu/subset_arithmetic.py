@@ -12,6 +12,7 @@ from nalm.tasks import SubsetArithmeticTask
 from nalm.training import Run
 
 from companion import measures, published
+from companion.errata import Erratum
 from companion.experiment import Experiment
 from companion.measures import Interval
 from companion.nau_nmu import seed_by_seed
@@ -348,6 +349,45 @@ EXPERIMENT = Experiment(
                 ),
             ),
             lines=partial(seed_by_seed.lines, TABLE_6),
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Algorithm 1",
+            "description",
+            (
+                "The place of the subsets is a real number, drawn with each example, and the "
+                "overlap ratio is a share of the input."
+            ),
+            (
+                "It is a whole number, drawn once per run, and the overlap ratio is a share of the "
+                "subset, rounded down. With the default ratios the printed second subset would "
+                "begin before the first."
+            ),
+            "Figure 6 is drawn from the task, for a hundred seeds and five ratios.",
+            "A network built on the printed algorithm learns another task.",
+        ),
+        Erratum(
+            "Table 4",
+            "description",
+            "NAC•,NMU begins with a NAC+; ReLU and ReLU6 have the activation in both layers.",
+            (
+                "NAC•,NMU begins with a NAU, with its penalty, and the second layer of ReLU and "
+                "ReLU6 is linear."
+            ),
+            "The printed lines beside the settings of the runs.",
+            "The rates of NAC•,NMU are those of a network with a NAU.",
+        ),
+        Erratum(
+            "Equation 16",
+            "evaluation",
+            "A run succeeds if its error is below that of a nearly perfect solution.",
+            (
+                "The authors' simulation of that error takes subsets one input longer than the "
+                "task's, 26 in place of 25."
+            ),
+            ("The recorded thresholds come out with a subset ratio of 0.26, and others with the task's own."),
+            ("Thresholds on sums, roots and quotients are lower than described, those on products the same."),
         ),
     ),
 )

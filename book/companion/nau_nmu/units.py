@@ -16,6 +16,7 @@ from nalm import NMU
 from scipy.integrate import quad
 from torch.func import hessian
 
+from companion.errata import Erratum
 from companion.experiment import Experiment
 from companion.figures import Figure, diagrams, style
 from companion.parameters import at_least, between
@@ -215,6 +216,60 @@ EXPERIMENT = Experiment(
             _figure_5,
             headline="error of the approximation, at worst",
             published="about -0.07",
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Section 2.3, a large ε",
+            "claim",
+            (
+                r"The output of the NAC• explodes near zero even for $\epsilon = 0.1$ and a slightly"
+                " negative weight, as Figure 2 shows."
+            ),
+            _leaves_late,
+            "The surface in the paper's limits, and the output at $w_1 = 0$ in closed form.",
+            (
+                r"The case against division stands for small $\epsilon$. What a large one costs is "
+                "accuracy at the right weights, not an explosion."
+            ),
+        ),
+        Erratum(
+            "Section 2.6, first weights of the NMU",
+            "claim",
+            r"The NMU can be optimally initialised with $\mathrm{Var}[W] = \tfrac14$.",
+            (
+                r"Weights in $[0, 1]$ with mean $\tfrac12$ have that variance in one way only: as "
+                "coin flips between 0 and 1, all at an end of their range. The authors' code draws "
+                r"from U(0.25, 0.75), whose variance is $\tfrac1{48}$."
+            ),
+            ("The bound is derived, and the moments of both distributions are compared with draws."),
+            ("The NMU of the experiments is not started as the theory says; it learns all the same."),
+        ),
+        Erratum(
+            "Equation 38",
+            "claim",
+            (
+                r"$r$ is chosen so that weights from $\tanh$ and $\sigma$ of U$(-r, r)$ have "
+                "Glorot's variance."
+            ),
+            (
+                r"The variance stays below $\tfrac12$ for every $r$, and a layer from two inputs to "
+                r"one asks for $\tfrac23$. The code counts at least five inputs and outputs. Such a "
+                r"layer starts where $\tanh$ and $\sigma$ are flat."
+            ),
+            ("The variance for all $r$, and the derivatives of such a layer at its first weights."),
+            (
+                "All second layers of the NACs and NALUs, and their recurrent cells, start "
+                "saturated. Their published rates are those of this start."
+            ),
+        ),
+        Erratum(
+            "Figure 2, caption",
+            "misprint",
+            "RMS loss curvature.",
+            "The authors' code draws the squared error of one example.",
+            ("The surface is computed from the units and has the figure's limits as a squared error."),
+            "Nothing but the scale.",
         ),
     ),
 )

@@ -19,6 +19,7 @@ from nalm.tasks.large_scale import FIRST_INPUTS, RANGES, SECOND_INPUTS
 from nalm.training import L1, Norms, Recipe, RMSProp, Run
 
 from companion import measures, published
+from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
 from companion.figures import Figure, scatter
 from companion.measures import Spread
@@ -493,6 +494,81 @@ EXPERIMENT = Experiment(
             headline="fewest parameters of the NPU on division",
             published="52",
             explanations=(Explanation(_SPARSER, _shorter), Explanation(_CLEARLY, _own_points)),
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Equation 24",
+            "description",
+            "The penalty is the $L_1$ norm of all parameters.",
+            (
+                "The code takes Julia's `norm(θ, 1)` of a list of arrays, which is the sum of their"
+                " Euclidean norms. It hardly pulls a small weight of a large array."
+            ),
+            "Both penalties are trained, alone and with the other settings of the text.",
+            "The sparse networks of Figure 7 owe nothing to an $L_1$ penalty.",
+        ),
+        Erratum(
+            "Section 3.2, first weights",
+            "description",
+            "Gates start at ½, weights as Glorot and Bengio have it.",
+            (
+                "In this task all weights start from U(0, 0.1), the gates of the NPU at 1 and those"
+                " of the RealNPU at ½."
+            ),
+            "Both starts are trained, alone and together with the other settings of the text.",
+            "Table 1 compares NPU and RealNPU with different gates.",
+        ),
+        Erratum(
+            "Table 1, caption",
+            "evaluation",
+            "Median of 10 runs.",
+            "Median of the ten runs with the lowest test error, of ten to twenty or more.",
+            "Sets of more runs are drawn, and the median of their ten best is taken.",
+            ("The numbers are those of a selection by the test error, unequal between the models."),
+        ),
+        Erratum(
+            "Section 4.3, NPU on ÷ and √",
+            "claim",
+            "The NPU clearly outperforms all other layers in MSE and sparsity.",
+            _own_points,
+            "The points of Figure 7 and the numbers of Table 1.",
+            "On √ the RealNPU has the lower error, as Table 1 prints it.",
+        ),
+        Erratum(
+            "Figure 7, caption",
+            "misprint",
+            "Parameters above 0.001 are counted.",
+            "The figure counts those above 0.01.",
+            "Both counts; RMSProp's last steps are larger than 0.001.",
+            "The counts: as the caption has it, weights that swing around zero count as well.",
+        ),
+        Erratum(
+            "Table A4",
+            "misprint",
+            "The NPU stands there twice.",
+            "The second is the RealNPU, and the NaiveNPU is missing.",
+            "The printed lines beside the networks of the runs.",
+            "Nothing.",
+        ),
+        Erratum(
+            "Table A5",
+            "description",
+            "Test ranges (-4, 4) for + and ×, (-0.5, 0.5) for ÷.",
+            (
+                "The published numbers were made on (-2, 2) and on (-0.5, 0). On the printed range "
+                "of ÷, $1/a$ is singular."
+            ),
+            "All runs are tested on both ranges.",
+            ("On the printed ranges the few test points with the smallest sums rule the error on ÷."),
+        ),
+        Erratum(
+            "Table A6",
+            "misprint",
+            r"The last $\beta$ for × is 1e-7.",
+            r"It is 1e-4: $\beta$ grows, from 1e-5.",
+            "The printed lines beside the recipes of the runs.",
+            "Nothing.",
         ),
     ),
 )

@@ -17,6 +17,7 @@ from nalm.training import Adam, Ensemble, Log, Recipe, Run
 from torch import Tensor
 from torch.func import functional_call, grad, vmap
 
+from companion.errata import Erratum
 from companion.experiment import Experiment
 from companion.figures import Figure, diagrams, style
 from companion.parameters import at_least, between
@@ -246,6 +247,22 @@ EXPERIMENT = Experiment(
             _figure_3,
             headline="region without gradient of the NaiveNPU",
             published="w₂ > 0.75",
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Equation 12",
+            "description",
+            (
+                r"Figure 3 has $x_2 \sim \mathcal U(0, 0.05)$ and the absolute error, and its "
+                "gradient is that of the real weights."
+            ),
+            (
+                r"The code that drew it has $x_2 \sim \mathcal U(-0.05, 0.05)$ and the squared "
+                "error, and in the middle panel the derivatives by imaginary weights count."
+            ),
+            "Both readings are drawn, beside each other.",
+            ("As printed, the contrast between NaiveNPU and NPU is much smaller than in the figure."),
         ),
     ),
 )

@@ -20,6 +20,7 @@ from nalm.tasks import SimpleArithmeticTask, Uniform
 from nalm.training import Adam, Recipe, RMSProp, Run
 
 from companion import measures, published
+from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
 from companion.figures import Figure, error_maps
 from companion.measures import Spread
@@ -404,6 +405,62 @@ EXPERIMENT = Experiment(
             headline="mean absolute error of the best RealNPU on division",
             published="drawn only",
             explanations=(Explanation(("NMU better than RealNPU on ×", "NMU better than NPU on ×"), _luck),),
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Table A2, caption",
+            "evaluation",
+            "Median and median absolute deviation of 20 models.",
+            "The numbers are means and standard errors.",
+            "Means, medians and printed values beside each other.",
+            ("One failed run of twenty rules several means. By medians the NMU adds better than the NPUs."),
+        ),
+        Erratum(
+            "Section 4.2, RealNPU against NPU",
+            "claim",
+            "The RealNPU performs better than the NPU, as it corresponds to the task.",
+            _one_model,
+            (
+                "The gradient of the imaginary weights is exactly zero on positive inputs; pairs of"
+                " runs of a seed are compared weight by weight."
+            ),
+            "The two columns of Table A2 are two samples of one model.",
+        ),
+        Erratum(
+            "Section 4.2, Figure 6",
+            "evaluation",
+            "The error surface of the best of 20 models on each task.",
+            _luck,
+            "The rule is applied to all draws of twenty from 200 runs.",
+            "Which of two units looks better in a map of Figure 6 can be the choice of the run.",
+        ),
+        Erratum(
+            "Equation 22 and section 4.2, settings",
+            "description",
+            "Inputs from U(0.1, 2), Adam with a learning rate of 0.001.",
+            (
+                "The published numbers come from U(0.1, 2.1), a learning rate of 0.005 (iNALU "
+                "0.001), RMSProp for NALU and iNALU, and a NALU whose gate has a bias."
+            ),
+            "All models are trained with both settings.",
+            ("Table A2 is that of the code's settings: with those of the text fewer numbers agree."),
+        ),
+        Erratum(
+            "Equation 5",
+            "description",
+            "The weights of the NAU are clipped to [-1, 1].",
+            "They are free in the code of this paper.",
+            "The clip alone is changed.",
+            "With it, NMU networks lose their sums in Table A2.",
+        ),
+        Erratum(
+            "Table A3",
+            "misprint",
+            "The NAU comes before the power unit, and networks have two outputs.",
+            ("The power unit (or the NMU) comes first, and there are four outputs, as section 4.2 says."),
+            "The printed lines beside the networks of the runs.",
+            "Nothing.",
         ),
     ),
 )

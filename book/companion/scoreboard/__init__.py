@@ -11,11 +11,13 @@ companion.scoreboard --check`` fails if they are out of date.
 """
 
 from companion.scoreboard.board import PAPERS, build, load
-from companion.scoreboard.items import EXPERIMENTS, ITEMS
+from companion.scoreboard.headline import headline
+from companion.scoreboard.items import ERRATA, EXPERIMENTS, ITEMS
 from companion.scoreboard.page import Board, missing, readme_block, summary
 from companion.statements import VERDICTS, Claim, Comparison
 
 __all__ = [
+    "ERRATA",
     "EXPERIMENTS",
     "ITEMS",
     "PAPERS",
@@ -24,6 +26,7 @@ __all__ = [
     "Claim",
     "Comparison",
     "build",
+    "headline",
     "load",
     "missing",
     "readme_block",

@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         fresh[options.results / "replayed.csv"] = replayed.recorded(options.results).to_csv(
             index=False, lineterminator="\n"
         )
-        fresh[options.readme] = _with_block(options.readme, readme_block(board))
+        fresh[options.readme] = _with_block(options.readme, readme_block(board, options.results))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
             sealed.write_text(path, fresh[path])
         else:
             path.write_text(fresh[path], encoding="utf-8")
-    print(readme_block(board).splitlines()[1].replace("**", ""))
+    print(next(line for line in readme_block(board).splitlines() if line[:2] == "**").replace("**", ""))
     return 0
 
 

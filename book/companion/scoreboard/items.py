@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
 
 from companion import division, nau_nmu, npu
+from companion.errata import KINDS, Erratum
 from companion.experiment import Experiment
 from companion.statements import Item
 
-__all__ = ["EXPERIMENTS", "ITEMS"]
+__all__ = ["ERRATA", "EXPERIMENTS", "ITEMS"]
 
 PAPERS = {"nau-nmu": nau_nmu, "npu": npu, "division": division}
 
@@ -30,8 +32,30 @@ def _in_order(item: Item) -> tuple[int, str, int]:
     return list(PAPERS).index(item.paper), kind, int(number.lstrip("A")) + 100 * number.startswith("A")
 
 
+def _by_place(erratum: Erratum) -> tuple[int, list[tuple[bool, str | int]]]:
+    """By kind, then by place, numbers as numbers."""
+    words = re.split(r"(\d+)", erratum.where)
+    return list(KINDS).index(erratum.kind), [
+        (word.isdigit(), int(word) if word.isdigit() else word) for word in words
+    ]
+
+
 EXPERIMENTS = tuple(_experiments())
 """The experiments of all chapters, each from its own file."""
 
 ITEMS: list[Item] = sorted((item for one in EXPERIMENTS for item in one.items), key=_in_order)
 """All items, in the papers' order."""
+
+ERRATA: dict[str, list[tuple[Erratum, str]]] = {
+    paper: sorted(
+        (
+            (erratum, one.chapter)
+            for one in EXPERIMENTS
+            if one.chapter.startswith(f"book/{paper}/")
+            for erratum in one.errata
+        ),
+        key=lambda found: _by_place(found[0]),
+    )
+    for paper in PAPERS
+}
+"""Paper -> its errata, each with the page that shows it."""

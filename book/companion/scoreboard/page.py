@@ -6,8 +6,10 @@ import html
 from pathlib import Path
 
 import pandas as pd
+from nalm.records.folders import PUBLISHED
 
 from companion.scoreboard.board import PAPERS
+from companion.scoreboard.headline import headline
 from companion.scoreboard.items import ITEMS
 from companion.statements import VERDICTS
 from companion.tables import Table
@@ -83,13 +85,22 @@ def _plural(number: int, one: str, several: str) -> str:
     return f"{number} {one if number == 1 else several}"
 
 
-def readme_block(board: pd.DataFrame) -> str:
-    """The state in a few lines for the README, between its two markers."""
+def readme_block(board: pd.DataFrame, results: str | Path = PUBLISHED) -> str:
+    """The state in a few lines for the README, between its two markers.
+
+    Args:
+        board: the scoreboard.
+        results: the folder of recorded runs.
+    """
     experiments, others = board[board["kind"] == "experiment"], board[board["kind"] != "experiment"]
     count = {verdict: int((experiments["verdict"] == verdict).sum()) for verdict in VERDICTS}
     done = {verdict: int((others["verdict"] == verdict).sum()) for verdict in VERDICTS}
+    known = headline(board, results)
     lines = [
         START,
+        f"{known['runs']} runs are recorded, which took {known['hours']} hours of one core. "
+        f"The book lists {known['errata']} errata of the three papers.",
+        "",
         f"**{count['reproduced'] + count['replayed']} of the {len(experiments)} experiments are reproduced**"
         f"{_weak(experiments)}, "
         f"{_plural(count['differs, explained'], 'differs', 'differ')} for a known reason, "
