@@ -1,0 +1,60 @@
+"""Put a widget on a page: ``{widget} landscape`` shows its figure, which the script
+``_static/landscape.js`` replaces where scripts run. Only pages with widgets load any.
+"""
+
+import json
+
+from companion.figures.styles import require
+from companion.widgets import COLOURS, WIDGETS
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+from sphinx.writers.html5 import HTML5Translator
+
+
+class widget(nodes.General, nodes.Element):
+    """A box around the figure, with the name of the widget."""
+
+
+class WidgetDirective(SphinxDirective):
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        (name,) = self.arguments
+        try:
+            require(name, WIDGETS, "widget")
+        except ValueError as error:
+            raise self.error(str(error)) from None
+        data, metadata = WIDGETS[name].draw()._repr_mimebundle_()
+        image = nodes.image(
+            uri=f"data:image/png;base64,{data['image/png']}",
+            alt=WIDGETS[name].alt,
+            width=f"{metadata['image/png']['width']}px",
+        )
+        return [widget("", image, name=name)]
+
+
+def open_box(translator: HTML5Translator, node: widget) -> None:
+    attributes = {"data-widget": node["name"], "data-colours": json.dumps(COLOURS)}
+    translator.body.append(translator.starttag(node, "div", **attributes))
+
+
+def close_box(translator: HTML5Translator, node: widget) -> None:
+    translator.body.append("</div>\n")
+
+
+def load_scripts(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    names = dict.fromkeys(node["name"] for node in doctree.findall(widget)) if doctree else {}
+    for name in names and ["drawing", *names]:
+        app.add_js_file(f"{name}.js", loading_method="defer")
+    if names:
+        app.add_css_file("widgets.css")
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.add_node(widget, html=(open_box, close_box))
+    app.add_directive("widget", WidgetDirective)
+    app.connect("html-page-context", load_scripts)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
