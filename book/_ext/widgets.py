@@ -4,12 +4,13 @@
 
 import json
 
-from companion.figures.styles import require
-from companion.widgets import COLOURS, WIDGETS
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
+
+from companion.figures.styles import require
+from companion.widgets import COLOURS, WIDGETS
 
 
 class widget(nodes.General, nodes.Element):

@@ -132,7 +132,8 @@
     const examples = generator(0)(256);
     const map = new Plot({ label: "Loss over the two weights with the path of training; a click chooses a start",
       xlabel: "weight of a", ylabel: "weight of b", height: 366 });
-    const course = new Plot({ label: "Weights and gates over the iterations", xlabel: "iteration", ylabel: "", height: 366 });
+    const course = new Plot({ label: "Weights and gates over the iterations", xlabel: "iteration", ylabel: "",
+      height: 366, right: 22 });
     const said = element("output", { class: "nalm-said", "aria-live": "polite" });
     const from = ["a", "b"].map((name, i) => slider({ label: `Start: weight of ${name}`, min: -1, max: 1, step: 0.05, value: [-0.1, 0.3][i] }));
     const optimiser = choice("Optimiser", ["Adam", "SGD"]);
@@ -190,6 +191,7 @@
       let passed = watch && !still ? 0 : STEPS;
       const step = () => {
         moment.set(passed);
+        said.setAttribute("aria-live", passed < STEPS ? "off" : "polite"); // the end is read out, not the way
         draw();
         passed += STEPS / 100;
         if (passed <= STEPS) frame = requestAnimationFrame(step);
@@ -209,18 +211,19 @@
     });
 
     // The colours, from the lowest band to the highest.
-    const scale = element("div", { class: "nalm-scale" }, "better than answering 0 ");
+    const scale = element("div", { class: "nalm-scale" }, "loss lower ");
     for (let band = -BANDS; band <= BANDS; band += 1)
       scale.append(element("span", { style: `background: rgb(${colour(band)})` }));
-    scale.append(" worse");
+    scale.append(" higher than that of always answering 0");
 
     const whole = element("div", { class: "nalm", role: "group", "aria-label": "Landscape" },
-      element("div", { class: "nalm-plots" }, map.root, course.root), scale, said,
+      element("div", { class: "nalm-plots" }, element("div", {}, map.root, scale), course.root), said,
       element("div", { class: "nalm-controls" }, ...from.map((one) => one.row), moment.row, seed.row, optimiser.row, rate.row),
       element("div", { class: "nalm-checks" }, clip.row, hold.row),
       element("div", { class: "nalm-buttons" }, button("Watch the path again", () => run(true))));
     whole.addEventListener("input", (event) => {
       cancelAnimationFrame(frame);
+      said.setAttribute("aria-live", "polite");
       if (event.target === moment.input) draw();
       else run(false);
     });

@@ -103,14 +103,14 @@
       eps: () => true,
       always: { gate: [1, 1] },
       solves: twice,
-      note: "A gate outside [0, 1] counts as 0 or 1 and has no gradient.",
+      note: "A gate below 0 or above 1 counts as 0 or 1 and has no gradient.",
     },
     NRU: {
       equation: nru,
       modes: true,
       parameters: { weight: ["W", -1, 1, [0.5, -0.5]] },
       solves: twice,
-      note: "In training the output of a weight counts in full from about |W| = 0.003 on.",
+      note: "In training a weight counts in full as soon as |W| passes about 0.003.",
     },
     NMRU: {
       equation: nmru,

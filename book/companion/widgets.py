@@ -145,9 +145,9 @@ class Widget(NamedTuple):
 WIDGETS = {
     "playground": Widget(
         draw_units,
-        "The output of NAC•, NMU, Real NPU, NRU and NMRU over one input while the other is 2. With weights of "
-        "one half the five curves differ, with weights of 1 all are the product but that of the NAC•, which "
-        "loses the sign.",
+        "The output of NAC•, NMU, Real NPU, NRU and NMRU over one input while the other is 2. With "
+        "weights of one half the five curves differ; with weights of 1 all are the product but that of "
+        "the NAC•, which loses the sign.",
     ),
     "landscape": Widget(
         draw_saddle,
