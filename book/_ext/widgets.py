@@ -38,6 +38,8 @@ class WidgetDirective(SphinxDirective):
 def open_box(translator: HTML5Translator, node: widget) -> None:
     attributes = {"data-widget": node["name"], "data-colours": json.dumps(COLOURS)}
     translator.body.append(translator.starttag(node, "div", **attributes))
+    alt = translator.encode(WIDGETS[node["name"]].alt)
+    translator.body.append(f"<noscript><p>Scripts are off, so this is a picture. {alt}</p></noscript>")
 
 
 def close_box(translator: HTML5Translator, node: widget) -> None:

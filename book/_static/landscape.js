@@ -139,7 +139,7 @@
     const optimiser = choice("Optimiser", ["Adam", "SGD"]);
     const rate = choice("Learning rate", ["0.001", "0.005", "0.02", "0.1"], "0.005");
     const seed = slider({ label: "Batches of seed", min: 1, max: 25, step: 1, value: 1 });
-    const clip = check("Clip the gradient to norm 1", true);
+    const clip = check("Clip the gradient to norm 1", false);
     const hold = check("Hold weights in [−1, 1] and gates in [0, 1]", true);
     const moment = slider({ label: "Iteration", min: 0, max: STEPS, step: 10, value: STEPS, show: (v) => v.toLocaleString("en") });
     const image = svg("image", { ...map.inside, preserveAspectRatio: "none" });

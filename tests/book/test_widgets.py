@@ -294,3 +294,16 @@ def test_everything_can_be_read(page, width, theme):
         found = page.evaluate(READABLE)
         assert found["text"] >= 4.5 and found["line"] >= 3, (name, found)
         assert found["size"] >= 9 and found["wide"] <= 0, (name, found)
+
+
+def test_what_the_page_says_of_the_saddle(page):
+    """The side of the start decides; SGD arrives only with a clipped gradient."""
+    ends = page.evaluate(
+        """(runs) => runs.map(([from, optimiser, clip]) => nalm.landscape.path(
+            {from, seed: 1, optimiser, rate: 0.005, clip, hold: true}).at(-1))""",
+        [[[0.3, -0.1], "Adam", False], [[-0.1, 0.3], "Adam", False]]
+        + [[[0.3, -0.1], "SGD", clip] for clip in (False, True)],
+    )
+    right, wrong, thrown, clipped = (np.abs(np.subtract(end, [1, -1, 1, 1])).max() < 0.05 for end in ends)
+    assert right and not wrong and ends[1][0] < 0 < ends[1][1]
+    assert clipped and not thrown
