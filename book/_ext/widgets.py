@@ -3,9 +3,11 @@
 """
 
 import json
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
@@ -39,18 +41,33 @@ def open_box(translator: HTML5Translator, node: widget) -> None:
     attributes = {"data-widget": node["name"], "data-colours": json.dumps(COLOURS)}
     translator.body.append(translator.starttag(node, "div", **attributes))
     alt = translator.encode(WIDGETS[node["name"]].alt)
-    translator.body.append(f"<noscript><p>Scripts are off, so this is a picture. {alt}</p></noscript>")
+    translator.body.append(
+        f"<noscript><p>Scripts are off, so this is a picture. {alt}</p></noscript>"
+    )
 
 
 def close_box(translator: HTML5Translator, node: widget) -> None:
     translator.body.append("</div>\n")
 
 
+def write_data(app: Sphinx, config: Config) -> None:
+    """The data of widgets, as scripts, so that a page can load them from a file."""
+    folder = Path(app.doctreedir) / "widgets"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, one in WIDGETS.items():
+        if one.data:
+            data = json.dumps(one.data(), ensure_ascii=False, separators=(",", ":"))
+            script = f"window.nalm.{name}Data = {data};\n"
+            (folder / f"{name}-data.js").write_text(script, encoding="utf-8")
+    config.html_static_path.append(str(folder))
+
+
 def load_scripts(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
     names = dict.fromkeys(node["name"] for node in doctree.findall(widget)) if doctree else {}
-    for name in names and ["drawing", *names]:
+    data = [f"{name}-data" for name in names if WIDGETS[name].data]
+    for name in names and ["drawing", *data, *names]:
         app.add_js_file(f"{name}.js", loading_method="defer")
     if names:
         app.add_css_file("widgets.css")
@@ -59,5 +76,6 @@ def load_scripts(
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_node(widget, html=(open_box, close_box))
     app.add_directive("widget", WidgetDirective)
+    app.connect("config-inited", write_data)
     app.connect("html-page-context", load_scripts)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

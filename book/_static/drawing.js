@@ -107,7 +107,7 @@ window.nalm = (() => {
     x(value) { return this.left + ((value - this.xs[0]) / (this.xs[1] - this.xs[0])) * this.inside.width; }
     y(value) { return this.top + (1 - (value - this.ys[0]) / (this.ys[1] - this.ys[0])) * this.inside.height; }
     // New limits; draws axes and ticks anew and forgets the lines.
-    frame(xs, ys, show = (value) => number(value)) {
+    frame(xs, ys, showX = (value) => number(value), showY = (value) => number(value)) {
       Object.assign(this, { xs, ys });
       this.axes.replaceChildren();
       for (const layer of [this.lines, this.over, this.legends]) layer.replaceChildren();
@@ -117,14 +117,14 @@ window.nalm = (() => {
         const x = this.x(tick);
         this.axes.append(
           svg("line", { x1: x, x2: x, y1: top, y2: foot, class: "nalm-grid" }),
-          svg("text", { x, y: foot + 15, "text-anchor": "middle" }, show(tick)),
+          svg("text", { x, y: foot + 15, "text-anchor": "middle" }, showX(tick)),
         );
       }
       for (const tick of ticks(...ys)) {
         const y = this.y(tick);
         this.axes.append(
           svg("line", { x1: left, x2: left + inside.width, y1: y, y2: y, class: tick === 0 ? "nalm-zero" : "nalm-grid" }),
-          svg("text", { x: left - 5, y: y + 4, "text-anchor": "end" }, number(tick)),
+          svg("text", { x: left - 5, y: y + 4, "text-anchor": "end" }, showY(tick)),
         );
       }
     }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from matplotlib.colors import AsinhNorm, LinearSegmentedColormap
 from nalm import NMRU, NMU, NRU, NACMul, RealNPU
@@ -17,11 +19,22 @@ from companion.figures.styles import legend_entry
 from companion.recorded import read
 from companion.rows import Rows
 
-__all__ = ["COLOURS", "WIDGETS", "Widget", "draw_saddle", "draw_units", "pairs", "surface"]
+__all__ = [
+    "COLOURS",
+    "WIDGETS",
+    "Widget",
+    "draw_runs",
+    "draw_saddle",
+    "draw_units",
+    "pairs",
+    "recorded_runs",
+    "surface",
+]
 
 COLOURS = {name: colour for name, (colour, _) in UNIT_STYLES.items()}
 """The colour of each unit."""
 
+_EXPERIMENT = "division/no-redundancy"
 _BANDS = LinearSegmentedColormap.from_list(
     "better than answering 0, worse", ["#003E73", "#56AAE1", "#FAF8F2", "#F09146", "#8C3200"], N=33
 )
@@ -74,7 +87,7 @@ def surface(line: np.ndarray, gates: tuple[float, float], examples: np.ndarray) 
 def draw_saddle() -> Figure:
     """The surface for half-open gates, and where the recorded runs of the modified Real NPU start and end."""
     line = np.linspace(-1.1, 1.1, 89)
-    rows = Rows(read("division/no-redundancy")).of(model=MODIFIED, range=MIXED)
+    rows = Rows(read(_EXPERIMENT)).of(model=MODIFIED, range=MIXED)
     with style():
         figure = Figure(figsize=(5.6, 4.6), layout="constrained")
         axes = figure.subplots()
@@ -135,11 +148,65 @@ def draw_units() -> Figure:
     return figure
 
 
+def recorded_runs() -> dict[str, object]:
+    """The runs of Figure 3 for ``seeds.js``: by model and range, and by model the weights they start from."""
+    rows = read(_EXPERIMENT)
+    rows = rows[rows["model"].isin(no_redundancy.FIGURE_3)]
+    runs: dict[str, dict[str, object]] = {name: {} for name in no_redundancy.FIGURE_3}
+    for (model, place), part in rows.groupby(["model", "range"], sort=False):
+        runs[model][place] = {
+            "key": part["key"].iloc[0].rpartition("-")[0],
+            "rows": [_run(row) for _, row in part.sort_values("seed").iterrows()],
+        }
+    starts = {
+        model: {seed: _short(no_redundancy.start(model, seed)) for seed in sorted(set(part["seed"]))}
+        for model, part in rows.groupby("model")
+    }
+    return {"experiment": _EXPERIMENT, "runs": runs, "starts": starts}
+
+
+def _run(row: pd.Series) -> list[object]:
+    state = json.loads(row["weights"])
+    solved_at = None if pd.isna(row["solved_at"]) else int(row["solved_at"])
+    errors = _short([row["test_mse"], row["valid_mse"]])
+    weights, gates = _short(state["0.weight"][0]), _short(state.get("0.gate", []))
+    return [int(row["seed"]), bool(row["success"]), solved_at, *errors, weights, gates]
+
+
+def _short(values: Iterable[float]) -> list[float]:
+    """Six digits, which is more than a page shows."""
+    return [float(f"{value:.6g}") for value in values]
+
+
+def _apart(weights: list[float]) -> float:
+    """The power of a less that of b; half of the NMRU's weights are those of the reciprocals."""
+    of_a, of_b, *reciprocals = weights
+    return of_a - of_b - (reciprocals[0] - reciprocals[1] if reciprocals else 0)
+
+
+def draw_runs() -> Figure:
+    """The test error of each run of Figure 3 over the difference of the weights from which it started."""
+    data = recorded_runs()
+    with style():
+        figure = Figure(figsize=(7, 5), layout="constrained")
+        panels = figure.subplots(2, 2, sharex=True, sharey=True).flat
+        for axes, (model, ranges) in zip(panels, data["runs"].items(), strict=True):
+            for solved, colour, mark in ((True, "#009E73", "o"), (False, "#D55E00", "x")):
+                chosen = [run for part in ranges.values() for run in part["rows"] if run[1] == solved]
+                apart = [_apart(data["starts"][model][run[0]]) for run in chosen]
+                axes.semilogy(apart, [run[3] for run in chosen], mark, color=colour, markersize=4)
+            axes.set_title(model)
+        figure.supxlabel("initial weight of a − initial weight of b", fontsize=10)
+        figure.supylabel("test error  (● solved  × failed)", fontsize=10)
+    return figure
+
+
 class Widget(NamedTuple):
-    """What stands in the place of a widget: a figure and what it shows, in words."""
+    """What stands in the place of a widget: a figure and what it shows, in words; and the widget's data."""
 
     draw: Callable[[], Figure]
     alt: str
+    data: Callable[[], object] | None = None
 
 
 WIDGETS = {
@@ -155,5 +222,12 @@ WIDGETS = {
         "saddle between them. Lines lead from the start of each recorded run to its end. Runs that start "
         "below the diagonal end at a / b and are solved, nearly all others end at b / a.",
     ),
+    "seeds": Widget(
+        draw_runs,
+        "Four panels, a unit each: the test error of every run over the difference of its two initial "
+        "weights. Runs of the NRU and the NMRU are all solved. Those of the modified Real NPU that fail start "
+        "with a smaller weight of a, or nearly so; the baseline fails wherever it starts.",
+        recorded_runs,
+    ),
 }
-"""The widgets by name; ``book/_static/NAME.js`` is their script."""
+"""The widgets by name. Their scripts are ``book/_static/NAME.js``; ``NAME-data.js`` is written with the book."""

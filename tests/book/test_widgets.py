@@ -10,7 +10,10 @@ import pydata_sphinx_theme
 import pytest
 import sphinx_book_theme
 import torch
-from companion.widgets import COLOURS, WIDGETS, pairs, surface
+from companion.division.compared import MODIFIED
+from companion.division.no_redundancy import FIGURE_3, start
+from companion.recorded import read
+from companion.widgets import COLOURS, WIDGETS, pairs, recorded_runs, surface
 
 from nalm import NAU, NMRU, NMU, NPU, NRU, NACMul, RealNPU
 from nalm.training import SGD, Adam
@@ -36,14 +39,17 @@ UNITS = {
 
 @pytest.fixture(scope="module")
 def page(browser, tmp_path_factory):
-    """Both widgets, in the theme's styles; `page.said` is what the browser complained about or asked for."""
+    """All widgets, in the theme's styles; `page.said` is what the browser complained about or asked for."""
     styles = "".join(f'<link rel="stylesheet" href="{path.as_uri()}">' for path in THEMES)
     boxes = "".join(
         f"<div data-widget='{name}' data-colours='{json.dumps(COLOURS)}'><p class='figure'>a figure</p></div>"
         for name in WIDGETS
     )
-    scripts = "".join(f'<script src="{(STATIC / f"{name}.js").as_uri()}"></script>' for name in SCRIPTS)
-    file = tmp_path_factory.mktemp("widgets") / "page.html"
+    folder = tmp_path_factory.mktemp("widgets")
+    file, data = folder / "page.html", folder / "seeds-data.js"
+    data.write_text(f"window.nalm.seedsData = {json.dumps(recorded_runs())};", encoding="utf-8")
+    loaded = [STATIC / "drawing.js", data, *(STATIC / f"{name}.js" for name in WIDGETS)]
+    scripts = "".join(f'<script src="{path.as_uri()}"></script>' for path in loaded)
     file.write_text(
         f'<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">{styles}'
         f'<link rel="stylesheet" href="{(STATIC / "widgets.css").as_uri()}">'
@@ -307,3 +313,50 @@ def test_what_the_page_says_of_the_saddle(page):
     right, wrong, thrown, clipped = (np.abs(np.subtract(end, [1, -1, 1, 1])).max() < 0.05 for end in ends)
     assert right and not wrong and ends[1][0] < 0 < ends[1][1]
     assert clipped and not thrown
+
+
+def test_every_run_has_its_row_and_its_command(page):
+    found = page.evaluate(
+        """() => {
+            const data = nalm.seedsData, {runs, command} = nalm.seeds;
+            return Object.keys(data.runs).flatMap((model) => Object.keys(data.runs[model]).flatMap((range) =>
+                runs(data, model, range).map((run) => ({...run, command: command(data, run)}))));
+        }"""
+    )
+    rows = read("division/no-redundancy").set_index("key")
+    rows = rows[rows["model"].isin(FIGURE_3)]
+    assert sorted(run["key"] for run in found) == sorted(rows.index)
+    for run in found:
+        row = rows.loc[run["key"]]
+        state = json.loads(row["weights"])
+        assert [run["seed"], run["solved"]] == [row["seed"], row["success"]]
+        assert run["test"] == pytest.approx(row["test_mse"], rel=1e-5)
+        ends = state["0.weight"][0] + state.get("0.gate", [])
+        assert run["weights"] + run["gates"] == pytest.approx(ends, rel=1e-5)
+        assert run["start"] == pytest.approx(start(row["model"], row["seed"]), rel=1e-5)
+        assert run["command"].endswith(f'ARGS="--key {run["key"]}"')
+
+
+def test_data_is_small():
+    assert len(json.dumps(recorded_runs(), separators=(",", ":"))) <= 300_000
+
+
+def test_a_run_is_chosen_by_key_and_by_click(page):
+    seeds = page.locator(".nalm").nth(2)
+    said, command, run = (
+        seeds.locator("output"),
+        seeds.locator("code"),
+        seeds.get_by_label("Run, in the order"),
+    )
+    assert seeds.locator("svg").first.locator(".nalm-run").count() == 25
+    seeds.get_by_label("Unit", exact=True).select_option(MODIFIED)
+    run.focus()
+    page.keyboard.press("Home")
+    first = said.text_content(), command.text_content()
+    assert "failed" in first[0] and "--key" in first[1]
+    page.keyboard.press("End")
+    assert "solved at iteration" in said.text_content() and command.text_content() != first[1]
+    box = seeds.locator("svg").first.locator(".nalm-failed.nalm-run").last.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert "failed" in said.text_content()
+    assert page.said == []
