@@ -38,7 +38,7 @@
     const model = choice("Unit", models, models[1]);
     const range = choice("Training range", Object.keys(data.runs[models[0]]), "U[-2,2)");
     const when = choice("Weights", ["initial", "final"]);
-    const chosen = slider({ label: "Run, in the order of the difference", min: 1, max: 1, step: 1, value: 1 });
+    const chosen = slider({ label: "Run", min: 1, max: 1, step: 1, value: 1 });
     let found = []; // runs in the order of the slider, with their places
 
     const draw = () => {
@@ -54,9 +54,10 @@
       const least = initial ? 0.05 : 0.15;
       const bounds = around(found.flatMap(({ a, b }) => [a, b]), least);
       plane.frame(bounds, bounds);
-      plane.line(bounds.map((end) => [end, end]), { class: "nalm-even" });
+      plane.line(bounds.map((end) => [end, end]), { class: "nalm-exact" });
       errors.frame(around(found.map((run) => run.difference), 2 * least), around(found.map((run) => run.error), 0.5),
         undefined, tenTo);
+      errors.axes.querySelectorAll(".nalm-zero").forEach((line) => line.setAttribute("class", "nalm-grid")); // 10⁰
       for (const [plot, place] of [[plane, ["a", "b"]], [errors, ["difference", "error"]]]) {
         for (const run of [...found.filter((one) => one !== here), here]) {
           const [x, y] = [plot.x(run[place[0]]), plot.y(run[place[1]])];

@@ -225,9 +225,9 @@ WIDGETS = {
     "seeds": Widget(
         draw_runs,
         "Four panels, a unit each: the test error of every run over the difference of its two initial "
-        "weights. Runs of the NRU and the NMRU are all solved. Those of the modified Real NPU that fail start "
-        "with a smaller weight of a, or nearly so; the baseline fails wherever it starts.",
+        "weights. Runs of the NRU and the NMRU are all solved. Those of the modified Real NPU that fail "
+        "start with a smaller weight of a, or nearly so; the baseline fails wherever it starts.",
         recorded_runs,
     ),
 }
-"""The widgets by name. Their scripts are ``book/_static/NAME.js``; ``NAME-data.js`` is written with the book."""
+"""The widgets by name; ``book/_static/NAME.js`` is the script, ``NAME-data.js`` is written with the book."""

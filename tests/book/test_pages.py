@@ -13,6 +13,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 import yaml
+from companion.widgets import WIDGETS
 from playwright.sync_api import Browser, Request
 
 import nalm
@@ -180,6 +181,18 @@ def reader(browser: Browser, site: str) -> Iterator[Reader]:
 def test_page(reader: Reader, name: str) -> None:
     reader.open(f"{name}.html")
     reader.turn("phone")
+    assert not reader.trouble, "\n".join(reader.trouble)
+
+
+def test_widgets_run_on_their_page_and_load_on_no_other(reader: Reader, html: Path) -> None:
+    with_widgets = {
+        path.relative_to(html).as_posix()
+        for path in html.rglob("*.html")
+        if "_static/drawing.js" in path.read_text(encoding="utf-8")
+    }
+    assert with_widgets == {"book/beyond/playground.html"}
+    reader.open("book/beyond/playground.html")
+    assert reader.page.locator(".nalm").count() == len(WIDGETS)
     assert not reader.trouble, "\n".join(reader.trouble)
 
 

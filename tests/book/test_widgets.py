@@ -346,7 +346,7 @@ def test_a_run_is_chosen_by_key_and_by_click(page):
     said, command, run = (
         seeds.locator("output"),
         seeds.locator("code"),
-        seeds.get_by_label("Run, in the order"),
+        seeds.get_by_label("Run", exact=True),
     )
     assert seeds.locator("svg").first.locator(".nalm-run").count() == 25
     seeds.get_by_label("Unit", exact=True).select_option(MODIFIED)
