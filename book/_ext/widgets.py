@@ -28,6 +28,7 @@ class WidgetDirective(SphinxDirective):
             require(name, WIDGETS, "widget")
         except ValueError as error:
             raise self.error(str(error)) from None
+        self.env.note_reread()  # the figure may be drawn from rows
         data, metadata = WIDGETS[name].draw()._repr_mimebundle_()
         image = nodes.image(
             uri=f"data:image/png;base64,{data['image/png']}",

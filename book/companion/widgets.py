@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +87,7 @@ def surface(line: np.ndarray, gates: tuple[float, float], examples: np.ndarray) 
 
 def draw_saddle() -> Figure:
     """The surface for half-open gates, and where the recorded runs of the modified Real NPU start and end."""
-    line = np.linspace(-1.1, 1.1, 89)
+    line = np.linspace(-1.1, 1.1, 67)
     rows = Rows(read(_EXPERIMENT)).of(model=MODIFIED, range=MIXED)
     with style():
         figure = Figure(figsize=(5.6, 4.6), layout="constrained")
@@ -148,6 +149,7 @@ def draw_units() -> Figure:
     return figure
 
 
+@cache
 def recorded_runs() -> dict[str, object]:
     """The runs of Figure 3 for ``seeds.js``: by model and range, and by model the weights they start from."""
     rows = read(_EXPERIMENT)
