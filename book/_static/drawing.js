@@ -78,7 +78,8 @@ window.nalm = (() => {
     const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
     const at = (share) => sorted[Math.round(share * (sorted.length - 1))] ?? 0;
     const low = Math.min(0, at(0.03)), high = Math.max(0, at(0.97));
-    const room = Math.max(high - low, 1e-12) * 0.08;
+    if (high - low < 1e-9) return [-1, 1];
+    const room = (high - low) * 0.08;
     const step = 10 ** Math.floor(Math.log10(high - low + 2 * room)) / 2;
     return [Math.floor((low - room) / step) * step, Math.ceil((high + room) / step) * step];
   };

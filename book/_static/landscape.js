@@ -44,7 +44,7 @@
     return [total / examples.length, gradient.map((sum) => sum / examples.length)];
   };
 
-  // The states [W_a, W_b, g_a, g_b] that training passes through: a new batch in each step.
+  // The states [W_a, W_b, g_a, g_b] that training passes through: a new batch in each step. It ends where one overflows.
   const path = ({ from, steps = STEPS, seed, optimiser, rate, clip, hold }) => {
     const draw = generator(seed);
     let at = [...from, 0.5, 0.5], mean = [0, 0, 0, 0], square = [0, 0, 0, 0];
@@ -63,6 +63,7 @@
       }
       at = at.map((value, i) => value - rate * change[i]);
       if (hold) at = at.map((value, i) => clamp(value, i < 2 ? -1 : 0, 1));
+      if (!at.every(Number.isFinite)) break;
       states.push(at);
     }
     return states;
@@ -154,7 +155,7 @@
     };
 
     const draw = () => {
-      const now = moment.value, at = states[now];
+      const now = Math.min(moment.value, states.length - 1), at = states[now];
       paint(at.slice(2));
       map.frame([-EXTENT, EXTENT], [-EXTENT, EXTENT]);
       map.axes.querySelectorAll("line").forEach((line) => line.remove());
@@ -171,7 +172,7 @@
       mark(at, "nalm-end");
 
       const few = states.map((state, i) => [i, ...state]).filter(([i]) => i % 10 === 0);
-      const bounds = few.flatMap((state) => state.slice(1));
+      const bounds = few.flatMap((state) => state.slice(1)).map((value) => clamp(value, -4, 4));
       course.frame([0, STEPS], [Math.min(-1.1, ...bounds), Math.max(1.1, ...bounds)], (v) => v.toLocaleString("en"));
       const kinds = ["weight-a", "weight-b", "gate-a", "gate-b"].map((name) => ({ class: `nalm-course nalm-${name}` }));
       kinds.forEach((kind, i) => course.line(few.map((state) => [state[0], state[i + 1]]), kind));
@@ -181,7 +182,7 @@
 
       const shown = (pair) => pair.map((value) => number(value, 3)).join(", ");
       said.textContent = `Iteration ${now.toLocaleString("en")}: weights ${shown(at.slice(0, 2))}, gates ${shown(at.slice(2))}, ` +
-        `loss ${number(loss(at, examples)[0], 3)}. ${verdict(at)}`;
+        `loss ${number(loss(at, examples)[0], 3)}. ${now < moment.value ? "The next step overflows." : verdict(at)}`;
     };
 
     const run = (watch) => {

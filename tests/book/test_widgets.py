@@ -238,6 +238,26 @@ def test_every_unit_is_drawn(page):
         playground.get_by_text("Set the solution").click()
         line = playground.locator(".nalm-line").first
         assert "NaN" not in line.get_attribute("d") and len(line.get_attribute("d")) > 1000
+        for mode in ("evaluation", "training"):  # where some units have no value
+            if playground.get_by_label("Mode").is_enabled():
+                playground.get_by_label("Mode").select_option(mode)
+            playground.get_by_label("x₂").fill("0")
+            playground.get_by_label("x₁ (point)").fill("0")
+            assert "NaN" not in playground.locator(".nalm-plots").inner_html()
+        playground.get_by_label("x₂").fill("2")
+    assert page.said == []
+
+
+def test_a_run_that_overflows_says_so(page):
+    landscape = page.locator(".nalm").nth(1)
+    landscape.get_by_label("Hold weights").uncheck()
+    landscape.get_by_label("Optimiser").select_option("SGD")
+    landscape.get_by_label("Learning rate").select_option("0.1")
+    assert "overflows" in landscape.locator("output").text_content()
+    assert "NaN" not in landscape.locator(".nalm-plots").inner_html()
+    landscape.get_by_label("Learning rate").select_option("0.005")
+    landscape.get_by_label("Optimiser").select_option("Adam")
+    landscape.get_by_label("Hold weights").check()
     assert page.said == []
 
 
