@@ -15,6 +15,7 @@ from nalm import NMRU, NMU, NRU, NACMul, RealNPU
 
 from companion.division import no_redundancy
 from companion.division.compared import MIXED, MODIFIED
+from companion.division.states import initial, with_states
 from companion.figures import UNIT_STYLES, Figure, style, unit_style
 from companion.figures.styles import legend_entry
 from companion.recorded import read
@@ -104,7 +105,7 @@ def draw_saddle() -> Figure:
         )
         axes.axline((0, 0), slope=1, color="#4C4C4C", linestyle="--", linewidth=1)
         for runs, mark in ((rows.solved, "o"), (rows.failed, "X")):
-            with_ends = no_redundancy.with_states(no_redundancy.with_starts(runs))
+            with_ends = with_states(no_redundancy.with_starts(runs).frame)
             starts, ends = (with_ends[names].to_numpy() for names in (["start_a", "start_b"], ["W_a", "W_b"]))
             axes.plot(*np.stack([starts, ends], axis=-1).transpose(1, 2, 0), color="black", linewidth=0.5)
             axes.plot(*starts.T, mark, color="white", markeredgecolor="black", markersize=6)
@@ -160,9 +161,9 @@ def recorded_runs() -> dict[str, object]:
             "key": part["key"].iloc[0].rpartition("-")[0],
             "rows": [_run(row) for _, row in part.sort_values("seed").iterrows()],
         }
+    seeds, arms = sorted(set(rows["seed"])), no_redundancy.arms()
     starts = {
-        model: {seed: _short(no_redundancy.start(model, seed)) for seed in sorted(set(part["seed"]))}
-        for model, part in rows.groupby("model")
+        name: dict(zip(seeds, map(_short, initial(arms[name].model, 2, seeds)), strict=True)) for name in runs
     }
     return {"experiment": _EXPERIMENT, "runs": runs, "starts": starts}
 

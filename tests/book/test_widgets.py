@@ -11,7 +11,8 @@ import pytest
 import sphinx_book_theme
 import torch
 from companion.division.compared import MODIFIED
-from companion.division.no_redundancy import FIGURE_3, start
+from companion.division.no_redundancy import FIGURE_3, arms
+from companion.division.states import initial
 from companion.recorded import read
 from companion.widgets import COLOURS, WIDGETS, pairs, recorded_runs, surface
 
@@ -346,6 +347,7 @@ def test_every_run_has_its_row_and_its_command(page):
     rows = read("division/no-redundancy").set_index("key")
     rows = rows[rows["model"].isin(FIGURE_3)]
     assert sorted(run["key"] for run in found) == sorted(rows.index)
+    starts = {name: initial(arms()[name].model, 2, range(25)) for name in FIGURE_3}
     for run in found:
         row = rows.loc[run["key"]]
         state = json.loads(row["weights"])
@@ -353,7 +355,7 @@ def test_every_run_has_its_row_and_its_command(page):
         assert run["test"] == pytest.approx(row["test_mse"], rel=1e-5)
         ends = state["0.weight"][0] + state.get("0.gate", [])
         assert run["weights"] + run["gates"] == pytest.approx(ends, rel=1e-5)
-        assert run["start"] == pytest.approx(start(row["model"], row["seed"]), rel=1e-5)
+        assert run["start"] == pytest.approx(starts[row["model"]][row["seed"]], rel=1e-5)
         assert run["command"].endswith(f'ARGS="--key {run["key"]}"')
 
 
