@@ -223,7 +223,7 @@ WIDGETS = {
         draw_saddle,
         "A map of the loss over the two weights of a Real NPU: two low regions, at a / b and at b / a, and a "
         "saddle between them. Lines lead from the start of each recorded run to its end. Runs that start "
-        "below the diagonal end at a / b and are solved, nearly all others end at b / a.",
+        "well below the diagonal end at a / b and are solved, the others end at b / a.",
     ),
     "seeds": Widget(
         draw_runs,
