@@ -140,13 +140,13 @@ test-units: $(READY)
 	$(PYTEST) tests nalm --ignore=tests/book
 
 test-notebooks: $(READY)
-	$(PYTEST) book tests/book/test_outputs.py tests/book/test_one_truth.py tests/book/test_columns.py tests/book/test_units_page.py tests/book/test_words.py
+	$(PYTEST) book tests/book/test_outputs.py tests/book/test_one_truth.py tests/book/test_columns.py tests/book/test_own_unit.py tests/book/test_units_page.py tests/book/test_words.py
 
 test-reruns: $(READY)
 	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py
 
 test-book: $(READY)
-	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_chromium.py tests/book/test_readme.py tests/book/test_edition.py tests/book/test_rerun.py
+	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_widgets.py tests/book/test_chromium.py tests/book/test_readme.py tests/book/test_edition.py tests/book/test_rerun.py
 
 clean:
 	rm -rf _build build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -198,6 +198,7 @@ def verify_rows(
     folder: str | Path = PUBLISHED,
     tolerances: Tolerances = Tolerances(),
     progress: bool = True,
+    key: str = "",
 ) -> Verification:
     """Draw rows at random, train them again from their stored configuration and seed, and compare. Before,
     the digests of all rows of these experiments are compared.
@@ -213,10 +214,11 @@ def verify_rows(
         folder: the folder of results; the published ones if not given.
         tolerances: what may differ.
         progress: show a progress bar.
+        key: verify only rows with this key, of which an experiment has one; draw from all if empty.
 
     Raises:
-        ValueError: an experiment that is not there, a negative number of rows, a device that is not there, or
-            no rows to draw from.
+        ValueError: an experiment or a key that is not there, a negative number of rows, a device that is not
+            there, or no rows to draw from.
     """
     if rows < 0:
         raise ValueError(f"The number of rows to verify is {rows}, but must be 0 or more.")
@@ -231,6 +233,9 @@ def verify_rows(
     rows_of = {name: store.read(checked=False) for name, store in stores.items()}
     sidecars = {name: store.sidecar() for name, store in stores.items()}
     candidates = [candidate for name in stores for candidate in _candidates(rows_of[name], sidecars[name])]
+    candidates = [row for row in candidates if not key or row["key"] == key]
+    if key and not candidates:
+        raise ValueError(f"There is no row of the key {key!r} to verify in {', '.join(chosen)}.")
     candidates = [row for row in candidates if iterations is None or row["iterations"] <= iterations]
     candidates = [row for row in candidates if seconds is None or row["ensemble_seconds"] <= seconds]
     if not candidates:

@@ -13,10 +13,12 @@ from typing import Any
 import nbformat
 import papermill
 import pytest
+from chromium import FLAGS, NoChromium, find
 from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
+from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
@@ -174,3 +176,15 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
         warnings = [line for line in said if "WARNING" in line or "ERROR" in line]
         pytest.fail("The book does not build:\n" + "\n".join(warnings or said[-30:]), pytrace=False)
     return folder / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    try:
+        executable = find()
+    except NoChromium as error:
+        pytest.fail(str(error), pytrace=False)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        yield browser
+        browser.close()

@@ -13,8 +13,8 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 import yaml
-from chromium import FLAGS, NoChromium, find
-from playwright.sync_api import Browser, Request, sync_playwright
+from companion.widgets import WIDGETS
+from playwright.sync_api import Browser, Request
 
 import nalm
 
@@ -93,18 +93,6 @@ def site(html: Path) -> Iterator[str]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}/"
     server.shutdown()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    try:
-        executable = find()
-    except NoChromium as error:
-        pytest.fail(str(error), pytrace=False)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 class Reader:
@@ -193,6 +181,18 @@ def reader(browser: Browser, site: str) -> Iterator[Reader]:
 def test_page(reader: Reader, name: str) -> None:
     reader.open(f"{name}.html")
     reader.turn("phone")
+    assert not reader.trouble, "\n".join(reader.trouble)
+
+
+def test_widgets_run_on_their_page_and_load_on_no_other(reader: Reader, html: Path) -> None:
+    with_widgets = {
+        path.relative_to(html).as_posix()
+        for path in html.rglob("*.html")
+        if "_static/drawing.js" in path.read_text(encoding="utf-8")
+    }
+    assert with_widgets == {"book/beyond/playground.html"}
+    reader.open("book/beyond/playground.html")
+    assert reader.page.locator(".nalm").count() == len(WIDGETS)
     assert not reader.trouble, "\n".join(reader.trouble)
 
 

@@ -234,6 +234,14 @@ def test_only_short_runs_are_drawn_if_so_asked(recorded):
         check(recorded, iterations=100, seconds=1e-6)
 
 
+def test_one_row_is_verified_by_its_key(recorded):
+    key = Store(recorded, EXPERIMENT).read()["key"].iloc[3]
+    outcome = check(recorded, key=key)
+    assert outcome.passed and [row.key for row in outcome.rows] == [key]
+    with pytest.raises(ValueError, match="There is no row of the key 'abc-0' to verify in demo/verified"):
+        check(recorded, key="abc-0")
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -46,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--seconds", type=float, help="draw only rows whose ensemble took at most so many seconds"
     )
+    parser.add_argument("--key", default="", help="verify the row of this key, e.g. 17842e9e5060-3")
     parser.add_argument(
         "--stale", action="store_true", help="draw rows that are older than the code they depend on first"
     )
@@ -74,6 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
             seed=options.seed,
             iterations=options.iterations,
             seconds=options.seconds,
+            key=options.key,
             stale_first=options.stale,
             device=options.device,
             folder=options.folder,
