@@ -18,6 +18,11 @@ __all__ = ["IN_A_NOTEBOOK", "cells", "find", "is_main", "name_of"]
 IN_A_NOTEBOOK = "__main__:"
 """How the names of classes begin that only this process knows."""
 
+_OF_A_NOTEBOOK = (
+    "it was defined in a notebook, whose units no other process can find; write the cell to a file with "
+    "%%writefile and import it."
+)
+
 
 def name_of(own: type) -> str:
     """The importable name of a class.
@@ -63,7 +68,8 @@ def find(name: str) -> type:
     for part in qualified.split("."):
         found = getattr(found, part, None)
     if not isinstance(found, type):
-        raise ValueError(f"{name!r} is not found: {where} has no class {qualified!r}.")
+        said = _OF_A_NOTEBOOK if where == "__main__" else f"{where} has no class {qualified!r}."
+        raise ValueError(f"{name!r} is not found: {said}")
     return found
 
 
@@ -96,10 +102,7 @@ def _module(where: str, name: str) -> ModuleType:
     if where == _main_name():
         return sys.modules["__main__"]
     if where == "__main__":
-        raise ValueError(
-            f"{name!r} is not found: it was defined in a notebook, whose units no other process can find; "
-            "write the cell to a file with %%writefile and import it."
-        )
+        raise ValueError(f"{name!r} is not found: {_OF_A_NOTEBOOK}")
     if where.endswith(".py"):
         file = Path(where).expanduser().resolve()
         if not file.is_file():

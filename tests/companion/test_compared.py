@@ -32,7 +32,7 @@ def test_a_count_of_ranges_comes_with_what_other_seeds_would_give():
     ]
     found = ranges_where(pd.DataFrame(rows), "a", "b", np.greater, 3, "")
     assert (found.ours.estimate, found.ours.low, found.ours.high) == (2, 1, 2)
-    assert found.predicted and not found.agrees
+    assert found.probability == 0 and not found.agrees
 
 
 def test_seeds_that_two_models_share_are_drawn_for_both():

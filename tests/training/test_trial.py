@@ -136,5 +136,5 @@ class Positional(nn.Linear):
 
 def test_options_of_an_own_unit_are_those_behind_its_sizes():
     assert Layer(unit=Positional, options={"bias": False}).build(2).bias is None
-    with pytest.raises(ValueError, match="has no option 'power': allowed: 'bias', "):
+    with pytest.raises(ValueError, match=r"has no option 'power': allowed: 'bias'\."):
         Layer(unit=Positional, options={"power": 2})
