@@ -107,13 +107,18 @@ def _module(where: str, name: str) -> ModuleType:
         file = Path(where).expanduser().resolve()
         if not file.is_file():
             raise ValueError(f"{name!r} is not found: there is no file {where}.")
-        if str(file.parent) not in sys.path:
+        before = list(sys.path)
+        if str(file.parent) not in before:
             sys.path.insert(0, str(file.parent))
-        module = _imported(file.stem, name)
-        if Path(getattr(module, "__file__", None) or "").resolve() != file:
-            raise ValueError(
-                f"{name!r} is not found: Python knows another module {file.stem!r}; rename the file."
-            )
+        try:
+            module = _imported(file.stem, name)
+            if Path(getattr(module, "__file__", None) or "").resolve() != file:
+                raise ValueError(
+                    f"{name!r} is not found: Python knows another module {file.stem!r}; rename the file."
+                )
+        except ValueError:
+            sys.path[:] = before  # the folder may hide other modules
+            raise
         return module
     return _imported(where, name)
 

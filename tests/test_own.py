@@ -59,6 +59,7 @@ def test_a_file_that_fails_and_one_with_a_taken_name_are_named(tmp_path):
         Stack.of(f"{tmp_path}/failing_unit.py:A", 1)
     with pytest.raises(ValueError, match="Python knows another module 'textwrap'"):
         Stack.of(f"{tmp_path}/textwrap.py:A", 1)
+    assert str(tmp_path) not in sys.path
 
 
 def test_a_class_inside_a_function_is_refused():

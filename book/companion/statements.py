@@ -47,6 +47,7 @@ __all__ = [
     "Explanation",
     "Item",
     "Judgement",
+    "Line",
     "Statements",
     "above",
     "exactly",
@@ -268,7 +269,7 @@ class Item:
         by: the columns that make a configuration, each of which needs the paper's seeds.
         shared: the columns that runs which are not independent have in common.
         explanations: why what differs does.
-        lines: its lines beside published single runs, see :mod:`companion.nau_nmu.seed_by_seed`; their
+        lines: its lines beside published single runs, see ``companion.nau_nmu.seed_by_seed``; their
             verdicts.
         comparable: whether the numbers can be compared at all.
         compared: which part of the item is compared, where that is not all of it, for example "9 of 14

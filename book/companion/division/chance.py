@@ -170,7 +170,7 @@ def further_runs(seeds: int, first: int = 25, statements: Sequence[Statement] = 
 
     They are labelled ``model`` and ``range``.
 
-    >>> statement = STATEMENTS[3]
+    >>> statement = STATEMENTS[2]
     >>> runs = further_runs(seeds=2, statements=[statement])
     >>> statement.what, len(runs), {run.seed for run in runs}
     ('U[-20,-10) is the hardest range with MSE', 18, {25, 26})
