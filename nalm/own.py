@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-__all__ = ["IN_A_NOTEBOOK", "cells", "find", "is_main", "name_of"]
+__all__ = ["find", "name_of"]
 
 IN_A_NOTEBOOK = "__main__:"
 """How the names of classes begin that only this process knows."""

@@ -44,7 +44,6 @@ __all__ = [
     "sparsity_error",
     "success_rate",
     "summarise",
-    "wilson",
 ]
 
 _LARGEST_ERROR = 0.5  # a weight is never further than this from the nearest allowed value

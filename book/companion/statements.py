@@ -32,6 +32,7 @@ from typing import Literal, Protocol, get_args
 
 import numpy as np
 import pandas as pd
+from nalm.interval import wilson
 
 from companion import measures
 from companion.measures import Interval
@@ -611,7 +612,7 @@ def rate(number: float, runs: int, independent: float | None = None) -> Interval
     solved = round(number * runs)
     if independent is None:
         return measures.success_rate([True] * solved + [False] * (runs - solved))
-    return Interval(solved / runs, *measures.wilson(solved / runs, independent), runs)
+    return Interval(solved / runs, *wilson(solved / runs, independent), runs)
 
 
 def student(number: float, standard_error: float, runs: int) -> Interval:
