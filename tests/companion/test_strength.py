@@ -35,14 +35,15 @@ def judge():
 
 @pytest.mark.parametrize(("place", "name"), SEES, ids=[f"{' '.join(place)}: {name}" for place, name in SEES])
 def test_corrupted_rows_lose_the_verdict(judge, place, name):
-    """Of three draws two at least, where four of five were recorded to."""
+    """Most of five draws, where four of five were recorded to."""
     rows, fall = judge(place)
-    lost = 0
-    for seed in range(3):
-        lost += fall(corrupted(rows, name, seed + 100))
-        if lost == 2:
-            break
-    assert lost == 2
+    lost = kept = 0
+    while max(lost, kept) < 3:
+        if fall(corrupted(rows, name, lost + kept + 100)):
+            lost += 1
+        else:
+            kept += 1
+    assert lost == 3
 
 
 @pytest.mark.parametrize("place", JUDGED, ids=" ".join)
