@@ -21,7 +21,7 @@ from nalm.tasks import UNIFORM_RANGES
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from companion.errata import KINDS
+from companion.experiment.errata import KINDS
 from companion.recorded import read
 from companion.scoreboard import ERRATA, PAPERS, VERDICTS, headline, load
 

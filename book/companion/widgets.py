@@ -16,10 +16,10 @@ from nalm import NMRU, NMU, NRU, NACMul, RealNPU
 from companion.division import no_redundancy
 from companion.division.compared import MIXED, MODIFIED
 from companion.division.states import initial, with_states
+from companion.experiment.rows import Rows
 from companion.figures import UNIT_STYLES, Figure, style, unit_style
 from companion.figures.styles import legend_entry
 from companion.recorded import read
-from companion.rows import Rows
 
 __all__ = [
     "COLOURS",

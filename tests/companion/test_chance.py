@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from companion.division import chance
 from companion.division.chance import STATEMENTS, Sample, further_runs, replayed, shares
+from companion.experiment.rows import NOT_RUN
 from companion.recorded import read
-from companion.rows import NOT_RUN
 from companion.scoreboard.items import ITEMS
 
 from nalm.records import PUBLISHED, Store, recorded_runs

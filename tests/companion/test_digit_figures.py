@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Claim, Comparison
 from companion.figures import over_lengths
 from companion.nau_nmu import digits, drawn, sequential_mnist, sequential_sums
 from companion.nau_nmu.digit_runs import ITERATIONS, LENGTHS, MODELS
-from companion.rows import Rows
 from companion.scoreboard import board
 from companion.scoreboard.page import missing, readme_block
-from companion.statements import Claim, Comparison
 from scipy.stats import t
 
 from nalm.records import PUBLISHED

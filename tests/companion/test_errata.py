@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from companion.errata import KINDS
+from companion.experiment.errata import KINDS
 from companion.recorded import read
 from companion.scoreboard import ERRATA, EXPERIMENTS, headline
 

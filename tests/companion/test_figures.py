@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from companion import figures, tables
+from companion import figures
+from companion.experiment import tables
 from companion.measures import Interval, Spread
 from hypothesis import given
 from hypothesis import strategies as st

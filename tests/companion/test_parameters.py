@@ -1,7 +1,7 @@
 """Parameters of a chapter are checked before anything trains."""
 
 import pytest
-from companion.parameters import above, at_least, check, one_of, some_of, some_or_none_of
+from companion.experiment.parameters import above, at_least, check, one_of, some_of, some_or_none_of
 
 CELL = {
     "__annotations__": {"seeds": int, "iterations": "int", "lr": float, "models": list, "stream": str,

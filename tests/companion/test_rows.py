@@ -2,8 +2,8 @@
 
 import pandas as pd
 import pytest
-from companion import rows as module
-from companion.rows import NOT_RUN, Rows, counted, say, with_numbers
+from companion.experiment import rows as module
+from companion.experiment.rows import NOT_RUN, Rows, counted, say, with_numbers
 
 
 @pytest.fixture

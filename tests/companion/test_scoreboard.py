@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from companion import published, scoreboard
 from companion.division import compared, small_numbers
+from companion.experiment.statements import Claim, Explanation, Item, Statements, exactly, rate, smallest_seen
 from companion.measures import Interval
 from companion.nau_nmu import drawn, gates, penalty, ranges, subset_arithmetic
 from companion.nau_nmu import hidden_sizes as hidden
@@ -19,7 +20,6 @@ from companion.nau_nmu import settings as nau_nmu
 from companion.scoreboard import ITEMS, Comparison
 from companion.scoreboard import board as board_module
 from companion.scoreboard.__main__ import main
-from companion.statements import Claim, Explanation, Item, Statements, exactly, rate, smallest_seen
 
 from nalm.records.store import COLUMNS, Store
 

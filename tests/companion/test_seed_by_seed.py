@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from companion import published
+from companion.experiment.statements import Claim, Item
 from companion.nau_nmu import seed_by_seed
 from companion.nau_nmu.seed_by_seed import kappa, line, lines
 from companion.nau_nmu.subset_arithmetic import TABLE_2
 from companion.recorded import read
 from companion.scoreboard import ITEMS
-from companion.statements import Claim, Item
 
 
 def solved_at(operation, model):

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from companion.experiment import Experiment
-from companion.rows import Rows
-from companion.statements import Claim, Item
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Claim, Item
 
 
 def _of_models(rows):

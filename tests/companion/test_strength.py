@@ -5,10 +5,10 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 import pytest
+from companion.experiment.statements import Claim, Item
 from companion.resampling import drawn_again
 from companion.scoreboard import ITEMS
 from companion.scoreboard.strength import CORRUPTIONS, SEEN, corrupted, falls, recorded, rows_of, strength
-from companion.statements import Claim, Item
 
 JUDGED = recorded()
 SEES = [(place, one.sees[0]) for place, one in JUDGED.items() if one.sees]  # `make strength` asks all

@@ -16,7 +16,7 @@ import own_units
 import papermill
 import pytest
 import warm
-from companion.parameters import check
+from companion.experiment.parameters import check
 from distributed import Client
 
 from nalm import extras

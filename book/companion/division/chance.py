@@ -17,13 +17,13 @@ from nalm.records import recorded_runs
 from nalm.tasks import UNIFORM_RANGES
 from nalm.training import Run
 
-from companion import parameters, published
+from companion import published
 from companion.division.compared import MODIFIED, NEGATIVE, SMALL, UNITS
-from companion.experiment import Experiment
+from companion.experiment import Experiment, parameters
+from companion.experiment.rows import NOT_RUN
+from companion.experiment.statements import Read
+from companion.experiment.tables import text
 from companion.replay import in_place
-from companion.rows import NOT_RUN
-from companion.statements import Read
-from companion.tables import text
 
 LIMIT = 0.05
 """The share of samples from which on a statement is one that other seeds show.

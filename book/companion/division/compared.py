@@ -17,9 +17,9 @@ import pandas as pd
 from nalm.tasks import UNIFORM_RANGES
 
 from companion import measures, published
+from companion.experiment.statements import FALSE_ALARM, Claim, Comparison, Item, exactly, rate, solved
+from companion.experiment.tables import text
 from companion.measures import Interval
-from companion.statements import FALSE_ALARM, Claim, Comparison, Item, exactly, rate, solved
-from companion.tables import text
 
 REAL_NPU, MODIFIED = "Real NPU (baseline)", "Real NPU (modified)"
 UNITS = [MODIFIED, "NRU", "NMRU"]
@@ -151,7 +151,7 @@ def higher(rows: pd.DataFrame, one: str, other: str, what: str, ranges: Iterable
 
 def alike(rows: pd.DataFrame, one: str, other: str, what: str) -> Claim:
     """Whether two success rates differ neither over all ranges nor on any: a test by seeds, at the level of
-    :data:`companion.statements.FALSE_ALARM` for all of these together.
+    :data:`companion.experiment.statements.FALSE_ALARM` for all of these together.
     """
     places = [place for place in UNIFORM_RANGES if place in set(rows["range"])]
     limit = FALSE_ALARM / (len(places) + 1)

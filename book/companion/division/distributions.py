@@ -23,13 +23,13 @@ from companion.division.compared import (
     stated_rates,
     success,
 )
-from companion.errata import Erratum
 from companion.experiment import Experiment, runs_of
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import some_of
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Claim, Explanation, Item
+from companion.experiment.tables import Table, text
 from companion.figures import Figure
-from companion.parameters import some_of
-from companion.rows import Rows
-from companion.statements import Claim, Explanation, Item
-from companion.tables import Table, text
 
 TRUNCATED = ["TN(-1,3)[-5,10)", "TN(0,1)[-5,5)", "TN(1,3)[-10,5)"]
 BENFORD = "B[10,100)"

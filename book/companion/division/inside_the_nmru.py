@@ -24,12 +24,12 @@ from companion.division.compared import (
     ranges_where,
     success,
 )
-from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import some_of
+from companion.experiment.statements import Claim, Comparison, exactly, rate, solved
+from companion.experiment.tables import text
 from companion.figures import Figure, style, unit_style
-from companion.parameters import some_of
-from companion.statements import Claim, Comparison, exactly, rate, solved
-from companion.tables import text
 
 NAMES = [
     "NMRU, vanilla", "NMRU, clipped gradient", "NMRU, sign", "NMRU", "NMRU, gate to 0",

@@ -12,12 +12,12 @@ from matplotlib.colors import LogNorm
 from nalm import NAU, NMRU, NRU, RealNPU
 
 from companion.division.compared import Compared
-from companion.errata import Erratum
 from companion.experiment import Experiment
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import above, between
+from companion.experiment.statements import Claim, Explanation, Item, Read
+from companion.experiment.tables import text
 from companion.figures import Figure, style
-from companion.parameters import above, between
-from companion.statements import Claim, Explanation, Item, Read
-from companion.tables import text
 
 DRAWN = ("NAU, Real NPU", "NAU, NRU", "NAU, NMRU")
 """The panels of Figure 9, each enlarged in Figure 24."""

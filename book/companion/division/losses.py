@@ -30,11 +30,11 @@ from companion.division.compared import (
     solved_at,
     success,
 )
-from companion.errata import Erratum
 from companion.experiment import Experiment, runs_of
-from companion.parameters import some_of
-from companion.statements import Claim, Comparison, Item, rate, solved
-from companion.tables import text
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import some_of
+from companion.experiment.statements import Claim, Comparison, Item, rate, solved
+from companion.experiment.tables import text
 
 
 def with_losses(unit: str) -> dict[str, str]:

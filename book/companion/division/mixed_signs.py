@@ -13,12 +13,12 @@ from companion import measures, thresholds
 from companion.division import settings, states
 from companion.division.compared import MIXED, MODIFIED, UNITS, Compared, of, part, success
 from companion.division.states import Side, draw_starts
-from companion.errata import Erratum
 from companion.experiment import Experiment, runs_of
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import some_of
+from companion.experiment.statements import Claim, Item, solved
+from companion.experiment.tables import text
 from companion.figures import Figure, style
-from companion.parameters import some_of
-from companion.statements import Claim, Item, solved
-from companion.tables import text
 
 DATA_SETS = ["1", "2", "3", "4", "5"]
 PRINTED = "3 (paper's test set)"

@@ -30,13 +30,13 @@ from companion.division.compared import (
     success,
 )
 from companion.division.states import draw_starts, initial
-from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import some_of
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Claim, Item, solved
+from companion.experiment.tables import Table, text
 from companion.figures import Figure, style
-from companion.parameters import some_of
-from companion.rows import Rows
-from companion.statements import Claim, Item, solved
-from companion.tables import Table, text
 
 SECOND, CLIPPED = f"{MODIFIED}, second draw", f"{MODIFIED}, clipped gradient"
 FIGURE_3 = [REAL_NPU, *UNITS]

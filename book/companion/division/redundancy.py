@@ -33,11 +33,11 @@ from companion.division.compared import (
 )
 from companion.division.states import initial_of_ten, shown, with_states
 from companion.experiment import Arm, Experiment, runs_of
+from companion.experiment.parameters import some_of
+from companion.experiment.rows import NOT_RUN, Rows
+from companion.experiment.statements import Claim, Comparison, solved
+from companion.experiment.tables import Table, text
 from companion.measures import operands_first
-from companion.parameters import some_of
-from companion.rows import NOT_RUN, Rows
-from companion.statements import Claim, Comparison, solved
-from companion.tables import Table, text
 
 MAIN = [REAL_NPU, *UNITS]
 TERNARY, APART = f"{MODIFIED}, {{-1,0,1}}", "NRU, separate sign"

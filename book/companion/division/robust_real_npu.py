@@ -27,13 +27,13 @@ from companion.division.compared import (
     success,
 )
 from companion.division.no_redundancy import MIDDLES
-from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import some_of
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Claim, solved
+from companion.experiment.tables import Table
 from companion.figures import Figure, style, styles_of
-from companion.parameters import some_of
-from companion.rows import Rows
-from companion.statements import Claim, solved
-from companion.tables import Table
 
 SWEEP = {
     "L1 1e-11 to 1e-09": L1(start=1e-11, end=1e-9),

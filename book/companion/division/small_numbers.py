@@ -19,14 +19,14 @@ from companion import published
 from companion.division import settings
 from companion.division.compared import MODIFIED, QUESTIONS, SMALL, UNITS, Compared, part, solved_at, success
 from companion.division.golden import golden_error, golden_weights
-from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import at_least, some_of
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Claim, Comparison, Explanation, Item, Read, solved
+from companion.experiment.tables import text
 from companion.figures import Figure, style, unit_style
 from companion.measures import Interval
-from companion.parameters import at_least, some_of
-from companion.rows import Rows
-from companion.statements import Claim, Comparison, Explanation, Item, Read, solved
-from companion.tables import text
 
 EASY, MEDIUM, HARD = QUESTIONS
 EPS32 = 2.0**-23

@@ -28,15 +28,15 @@ from companion.division.compared import (
     success,
 )
 from companion.division.golden import golden_error
-from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import at_least, some_of
+from companion.experiment.rows import NOT_RUN, Rows
+from companion.experiment.statements import Claim, Item
+from companion.experiment.tables import text
 from companion.figures import Figure, style, unit_style
 from companion.measures import Interval
-from companion.parameters import at_least, some_of
 from companion.recorded import read
-from companion.rows import NOT_RUN, Rows
-from companion.statements import Claim, Item
-from companion.tables import text
 
 TRUNCATED = [name for name in settings.DISTRIBUTIONS if name.startswith("TN")]
 LARGE = ["U[-100,100)", "U[-50,50)"]

@@ -15,13 +15,13 @@ import pandas as pd
 from nalm.models import Layer
 from nalm.records.row import first_below
 
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Claim, Comparison, Item
+from companion.experiment.tables import Table, text
 from companion.measures import Interval, summarise
 from companion.nau_nmu.digit_runs import EPOCHS, HORIZON, ITERATIONS, LENGTHS, MODELS, TRAINED_ON, digit_arms
 from companion.nau_nmu.drawn import beside_drawn, measured, values
 from companion.recorded import read
-from companion.rows import Rows
-from companion.statements import Claim, Comparison, Item
-from companion.tables import Table, text
 
 __all__ = [
     "FIGURES",

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from companion import measures, published
+from companion.experiment.statements import Comparison, rate, solved
 from companion.measures import Interval
-from companion.statements import Comparison, rate, solved
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,12 +11,22 @@ from nalm.training import Run
 
 from companion import measures, published
 from companion.experiment import Experiment
+from companion.experiment.parameters import between, one_of, some_of
+from companion.experiment.statements import (
+    Claim,
+    Comparison,
+    Explanation,
+    Item,
+    Read,
+    above,
+    printed,
+    rate,
+    rounded,
+)
+from companion.experiment.tables import text
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import MEASURES
-from companion.parameters import between, one_of, some_of
-from companion.statements import Claim, Comparison, Explanation, Item, Read, above, printed, rate, rounded
-from companion.tables import text
 
 RIGHT = {"mul": "multiplication", "add": "addition"}
 """Operation -> the choice that can solve it."""

@@ -10,13 +10,13 @@ from nalm.models import Stack
 from nalm.tasks import SubsetArithmeticTask
 from nalm.training import Run
 
-from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import one_of, some_of
+from companion.experiment.statements import Claim, Comparison, Item
+from companion.experiment.tables import text
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import beside_drawn, measured
-from companion.parameters import one_of, some_of
-from companion.statements import Claim, Comparison, Item
-from companion.tables import text
 
 HIDDEN = tuple(range(2, 11))
 """The hidden sizes of Figures 3 and 7."""

@@ -20,17 +20,17 @@ from nalm.records import run_all
 from nalm.training import Run
 
 from companion import measures, published
-from companion.errata import Erratum
 from companion.experiment import Experiment
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import one_of
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Read
+from companion.experiment.tables import text
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import values
 from companion.nau_nmu.gates import published_line
 from companion.nau_nmu.subset_arithmetic import TABLE_2
-from companion.parameters import one_of
-from companion.rows import Rows
-from companion.statements import Read
-from companion.tables import text
 
 __all__ = [
     "EXPERIMENT",

@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 
 from companion import measures, published
+from companion.experiment.rows import NOT_RUN, Rows
+from companion.experiment.tables import Table, text
 from companion.measures import Interval
 from companion.nau_nmu import late
 from companion.nau_nmu.late import LateRuns, by_seed, late_runs, table_6, thousands
 from companion.nau_nmu.subset_arithmetic import TABLE_2, published_cell
-from companion.rows import NOT_RUN, Rows
-from companion.tables import Table, text
 
 Line = tuple[str, str]
 

@@ -12,12 +12,12 @@ from nalm.training import Run
 
 from companion import measures
 from companion.experiment import Experiment
+from companion.experiment.parameters import one_of, some_of
+from companion.experiment.statements import Claim, Comparison, Item, solved
+from companion.experiment.tables import text
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.subset_arithmetic import published_cell
-from companion.parameters import one_of, some_of
-from companion.statements import Claim, Comparison, Item, solved
-from companion.tables import text
 
 FIGURES = {"add": "Figure 10", "sub": "Figure 11", "mul": "Figure 12"}
 """Operation -> the figure."""

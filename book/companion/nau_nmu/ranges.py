@@ -15,14 +15,14 @@ from nalm.tasks import SubsetArithmeticTask, Uniform
 from nalm.training import Run
 
 from companion.experiment import Experiment
+from companion.experiment.parameters import one_of, some_of
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Claim, Comparison, Item, Statement
+from companion.experiment.tables import text
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import beside_drawn, measured
 from companion.nau_nmu.hidden_sizes import figure_3_sizes, with_sizes
-from companion.parameters import one_of, some_of
 from companion.recorded import read
-from companion.rows import Rows
-from companion.statements import Claim, Comparison, Item, Statement
-from companion.tables import text
 from companion.thresholds import nearly_perfect_mse
 
 PACE = "nau-nmu/pace"

@@ -16,11 +16,11 @@ from nalm.records.store import Store
 from nalm.training import Run
 
 from companion import published
+from companion.experiment.rows import Rows
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.seed_by_seed import EVERY
 from companion.recorded import read
 from companion.replay import replayed
-from companion.rows import Rows
 
 __all__ = [
     "EXPERIMENT",

@@ -9,7 +9,7 @@ The rule, the same for all lines of which single runs are published:
 * It is nearer than the run of its seed from the first draw of the weights is, by a sign test.
 
 Nearer of two runs is the one with the same outcome, and of two solved ones the one that is solved at about
-the same iteration. Both tests are at the level :data:`companion.statements.FALSE_ALARM`.
+the same iteration. Both tests are at the level :data:`companion.experiment.statements.FALSE_ALARM`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 from companion import published
-from companion.rows import NOT_RUN
-from companion.statements import FALSE_ALARM, Read
-from companion.tables import Table
+from companion.experiment.rows import NOT_RUN
+from companion.experiment.statements import FALSE_ALARM, Read
+from companion.experiment.tables import Table
 
 __all__ = ["AT_LEAST", "EVERY", "Line", "kappa", "line", "lines", "table"]
 

@@ -8,11 +8,11 @@ from typing import Any
 from nalm.tasks.digit_images import SOURCES
 from nalm.training import Run
 
-from companion.errata import Erratum
 from companion.experiment import Experiment
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import at_least, one_of, some_of
 from companion.nau_nmu.digit_runs import MODELS, digit_runs
 from companion.nau_nmu.digits import item
-from companion.parameters import at_least, one_of, some_of
 
 __all__ = ["EXPERIMENT"]
 

@@ -8,9 +8,9 @@ from nalm.tasks.digit_images import SOURCES
 from nalm.training import Run
 
 from companion.experiment import Experiment
+from companion.experiment.parameters import at_least, one_of, some_of
 from companion.nau_nmu.digit_runs import LENGTHS, MODELS, digit_runs
 from companion.nau_nmu.digits import item
-from companion.parameters import at_least, one_of, some_of
 
 __all__ = ["EXPERIMENT"]
 

@@ -9,10 +9,10 @@ from nalm.models import Stack
 from nalm.training import Run
 
 from companion.experiment import Experiment
+from companion.experiment.parameters import above, at_least, one_of
+from companion.experiment.rows import Rows
 from companion.nau_nmu import settings as nau_nmu
-from companion.parameters import above, at_least, one_of
 from companion.replay import replayed
-from companion.rows import Rows
 
 PACE, REPLAY = "nau-nmu/pace", "nau-nmu/replay"
 BROAD, QUICK = "U[10,20)", "U[0.1,0.2)"

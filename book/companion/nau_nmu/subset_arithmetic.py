@@ -12,15 +12,15 @@ from nalm.tasks import SubsetArithmeticTask
 from nalm.training import Run
 
 from companion import measures, published
-from companion.errata import Erratum
 from companion.experiment import Experiment
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import between, one_of, some_of
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Claim, Comparison, Explanation, Item, Read, exactly, rate, solved
+from companion.experiment.tables import text
 from companion.measures import Interval
 from companion.nau_nmu import seed_by_seed
 from companion.nau_nmu import settings as nau_nmu
-from companion.parameters import between, one_of, some_of
-from companion.rows import Rows
-from companion.statements import Claim, Comparison, Explanation, Item, Read, exactly, rate, solved
-from companion.tables import text
 
 NAME, TRIED = "nau-nmu/arithmetic", "nau-nmu/streams"
 """Results files: of the tables, and of the comparison of streams."""

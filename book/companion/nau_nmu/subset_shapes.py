@@ -11,8 +11,8 @@ import pandas as pd
 from nalm.training import Run
 
 from companion.experiment import Experiment
+from companion.experiment.statements import Item
 from companion.nau_nmu.settings import MULTIPLIERS, THRESHOLDS, subset_runs
-from companion.statements import Item
 
 MODELS = (*MULTIPLIERS, "Gated NAU/NMU")
 """The lines of each panel."""

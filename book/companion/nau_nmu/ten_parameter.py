@@ -11,15 +11,11 @@ from nalm.tasks import TenParameterTask
 from nalm.training import Run
 
 from companion import measures, published
-from companion.errata import Erratum
 from companion.experiment import Experiment, runs_of
-from companion.measures import Interval
-from companion.nau_nmu import settings
-from companion.nau_nmu.drawn import MEASURES
-from companion.parameters import at_least, some_of
-from companion.replay import in_place, replays
-from companion.rows import Rows
-from companion.statements import (
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import at_least, some_of
+from companion.experiment.rows import Rows
+from companion.experiment.statements import (
     Comparison,
     Explanation,
     Item,
@@ -31,6 +27,10 @@ from companion.statements import (
     rounded,
     solved,
 )
+from companion.measures import Interval
+from companion.nau_nmu import settings
+from companion.nau_nmu.drawn import MEASURES
+from companion.replay import in_place, replays
 from companion.thresholds import nearly_perfect_mse
 
 NAME = "nau-nmu/ten-parameter"

@@ -16,12 +16,12 @@ from nalm import NMU
 from scipy.integrate import quad
 from torch.func import hessian
 
-from companion.errata import Erratum
 from companion.experiment import Experiment
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import at_least, between
+from companion.experiment.statements import Claim, Explanation, Item, Read
+from companion.experiment.tables import text
 from companion.figures import Figure, diagrams, style
-from companion.parameters import at_least, between
-from companion.statements import Claim, Explanation, Item, Read
-from companion.tables import text
 
 EPSILONS = {"NAC•, ε = 10⁻⁷": 1e-7, "NAC•, ε = 0.1": 0.1, "NAC•, ε = 1": 1.0}
 PANELS = (*EPSILONS, "NMU")

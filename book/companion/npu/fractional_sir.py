@@ -18,14 +18,14 @@ from nalm.training import Run
 from nalm.training.ode.ensemble import NODEEnsemble
 
 from companion import measures, published
-from companion.errata import Erratum
 from companion.experiment import Experiment, runs_of
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import at_least, some_of
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Claim, Comparison, Explanation, Item, Read, above
+from companion.experiment.tables import text
 from companion.measures import Interval
 from companion.npu.settings import EXACT_FSIR, HIDDEN, PENALTIES, fsir_arm, layers_of
-from companion.parameters import at_least, some_of
-from companion.rows import Rows
-from companion.statements import Claim, Comparison, Explanation, Item, Read, above
-from companion.tables import text
 
 MODELS = ("NPU", "RealNPU", "Dense")
 TERMS = ("r, with exponents of S and I of 0.4 to 0.7", "I, with an exponent of 0.8 to 1.2", "a power of R")

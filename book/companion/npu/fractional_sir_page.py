@@ -19,6 +19,8 @@ import torch
 from IPython.display import Markdown, Math, display
 
 from companion import measures
+from companion.experiment.rows import NOT_RUN, Rows
+from companion.experiment.tables import Table, text
 from companion.figures import Figure, courses, scatter
 from companion.npu.formulas import latex
 from companion.npu.fractional_sir import (
@@ -37,8 +39,6 @@ from companion.npu.fractional_sir import (
     true_error,
 )
 from companion.npu.settings import HIDDEN, fsir_arm
-from companion.rows import NOT_RUN, Rows
-from companion.tables import Table, text
 
 NAMES = ["S", "I", "R"]
 _SHORT = {"npu": "NPU", "real": "RealNPU", "dense": "Dense"}

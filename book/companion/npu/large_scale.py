@@ -19,14 +19,14 @@ from nalm.tasks.large_scale import FIRST_INPUTS, RANGES, SECOND_INPUTS
 from nalm.training import L1, Norms, Recipe, RMSProp, Run
 
 from companion import measures, published
-from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import at_least, some_of, some_or_none_of
+from companion.experiment.statements import Claim, Comparison, Explanation, Item, Read
+from companion.experiment.tables import text
 from companion.figures import Figure, scatter
 from companion.measures import Spread
 from companion.npu.settings import layers_of
-from companion.parameters import at_least, some_of, some_or_none_of
-from companion.statements import Claim, Comparison, Explanation, Item, Read
-from companion.tables import text
 
 LARGE_SCALE = ("NPU", "RealNPU", "NaiveNPU", "NMU", "NALU", "iNALU")
 """The models of the large-scale task; the paper ran the iNALU and did not report it."""

@@ -15,6 +15,9 @@ import torch
 from nalm.tasks.large_scale import RANGES
 
 from companion import measures
+from companion.experiment.rows import NOT_RUN, Rows
+from companion.experiment.statements import Comparison, Statements
+from companion.experiment.tables import Table, text
 from companion.npu.large_scale import (
     LARGE_SCALE,
     PAPER,
@@ -31,9 +34,6 @@ from companion.npu.large_scale import (
     printed_points,
     test_targets,
 )
-from companion.rows import NOT_RUN, Rows
-from companion.statements import Comparison, Statements
-from companion.tables import Table, text
 
 _STARTS = {"gate 1": ("NPU", "RealNPU, gate 1"), "gate ½": ("NPU, gate 0.5", "RealNPU")}
 _Numbers = dict[str, object]

@@ -17,12 +17,12 @@ from nalm.training import Adam, Ensemble, Log, Recipe, Run
 from torch import Tensor
 from torch.func import functional_call, grad, vmap
 
-from companion.errata import Erratum
 from companion.experiment import Experiment
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import at_least, between
+from companion.experiment.statements import Claim, Item
+from companion.experiment.tables import text
 from companion.figures import Figure, diagrams, style
-from companion.parameters import at_least, between
-from companion.statements import Claim, Item
-from companion.tables import text
 
 PANELS = {"NaiveNPU": None, "NPU, gates ½, ½": (0.5, 0.5), "NPU, gates 1, 0": (1.0, 0.0)}
 """Panel of Figure 3 -> the gates of its unit."""

@@ -20,15 +20,15 @@ from nalm.tasks import SimpleArithmeticTask, Uniform
 from nalm.training import Adam, Recipe, RMSProp, Run
 
 from companion import measures, published
-from companion.errata import Erratum
 from companion.experiment import Arm, Experiment, runs_of
+from companion.experiment.errata import Erratum
+from companion.experiment.parameters import at_least, some_of
+from companion.experiment.rows import NOT_RUN, Rows
+from companion.experiment.statements import Claim, Comparison, Explanation, Item, Read, student
+from companion.experiment.tables import Table, text
 from companion.figures import Figure, error_maps
 from companion.measures import Spread
 from companion.npu.settings import layers_of
-from companion.parameters import at_least, some_of
-from companion.rows import NOT_RUN, Rows
-from companion.statements import Claim, Comparison, Explanation, Item, Read, student
-from companion.tables import Table, text
 
 SIMPLE = ("NPU", "RealNPU", "NMU", "NALU", "iNALU", "Dense")
 """The models of the simple arithmetic task, in the order of Table A2."""

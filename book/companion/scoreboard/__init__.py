@@ -1,6 +1,6 @@
 """The scoreboard: every figure and table of the three papers, what was published, what is measured here.
 
-How a verdict comes about is written in :mod:`companion.statements`; each item stands in the file of its
+How a verdict comes about is in :mod:`companion.experiment.statements`; each item stands in the file of its
 experiment. An experiment is judged when the recorded rows hold all its configurations; runs that were
 trained for longer than the paper's do not count. Schematics, settings and analytic figures are judged
 once their chapter exists. Rows are "fresh", "confirmed" or "older than the code they depend on" (see
@@ -10,11 +10,11 @@ once their chapter exists. Rows are "fresh", "confirmed" or "older than the code
 companion.scoreboard --check`` fails if they are out of date.
 """
 
+from companion.experiment.statements import VERDICTS, Claim, Comparison
 from companion.scoreboard.board import PAPERS, build, load
 from companion.scoreboard.headline import headline
 from companion.scoreboard.items import ERRATA, EXPERIMENTS, ITEMS
 from companion.scoreboard.page import Board, missing, readme_block, summary
-from companion.statements import VERDICTS, Claim, Comparison
 
 __all__ = [
     "ERRATA",

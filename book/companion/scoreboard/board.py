@@ -14,10 +14,10 @@ from nalm.records.folders import PUBLISHED
 
 from companion import sealed
 from companion.experiment import judged
+from companion.experiment.statements import Item, Judgement
 from companion.recorded import reader
 from companion.scoreboard.items import ITEMS
 from companion.scoreboard.strength import recorded
-from companion.statements import Item, Judgement
 
 __all__ = ["COLUMNS", "PAPERS", "ROOT", "build", "load"]
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 
 from companion import division, nau_nmu, npu
-from companion.errata import KINDS, Erratum
 from companion.experiment import Experiment
-from companion.statements import Item
+from companion.experiment.errata import KINDS, Erratum
+from companion.experiment.statements import Item
 
 __all__ = ["ERRATA", "EXPERIMENTS", "ITEMS"]
 

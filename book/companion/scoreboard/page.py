@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 from nalm.records.folders import PUBLISHED
 
+from companion.experiment.statements import VERDICTS
+from companion.experiment.tables import Table
 from companion.scoreboard.board import PAPERS
 from companion.scoreboard.headline import headline
 from companion.scoreboard.items import ITEMS
-from companion.statements import VERDICTS
-from companion.tables import Table
 
 __all__ = ["END", "START", "Board", "missing", "readme_block", "summary"]
 

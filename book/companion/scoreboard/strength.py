@@ -19,11 +19,11 @@ import pandas as pd
 from nalm.records import PUBLISHED
 
 from companion import sealed
+from companion.experiment.statements import Comparison, Item, Verdict
 from companion.recorded import read
 from companion.replay import in_place
 from companion.resampling import drawn_again
 from companion.scoreboard.items import ITEMS
-from companion.statements import Comparison, Item, Verdict
 
 __all__ = [
     "CORRUPTIONS",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from companion.statements import Read
+from companion.experiment.statements import Read
 
 __all__ = ["KINDS", "Erratum"]
 

@@ -35,9 +35,9 @@ import pandas as pd
 from nalm.interval import wilson
 
 from companion import measures
+from companion.experiment.tables import Table, text
 from companion.measures import Interval
 from companion.resampling import drawn_again
-from companion.tables import Table, text
 
 __all__ = [
     "FALSE_ALARM",

@@ -17,12 +17,12 @@ from nalm.training import Recipe, Run
 from nalm.values import Value
 from pydantic import Field
 
-from companion import parameters
-from companion.errata import Erratum
+from companion.experiment import parameters
+from companion.experiment.errata import Erratum
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Item, Judgement, Read, Statements, Which, every
 from companion.recorded import read
 from companion.replay import in_place
-from companion.rows import Rows
-from companion.statements import Item, Judgement, Read, Statements, Which, every
 
 __all__ = ["Arm", "Experiment", "judged", "runs_of"]
 
@@ -88,7 +88,7 @@ class Experiment:
         chapter: its page, ``"book/division/losses.ipynb"``.
         runs: the chapter's parameters -> results file -> the runs that are kept there.
         items: the figures and tables that it shows, in the page's order.
-        rules: parameter -> what it may be, see :mod:`companion.parameters`.
+        rules: parameter -> what it may be, see :mod:`companion.experiment.parameters`.
         also: other results files, whose recorded rows count as well: a run of two figures is trained once.
         errata: what the chapter shows to be wrong in its paper.
 
@@ -111,7 +111,7 @@ class Experiment:
         """The parameters of the chapter, checked before anything trains; ``namespace`` is ``globals()``.
 
         Raises:
-            ValueError, TypeError: what :func:`companion.parameters.check` refuses.
+            ValueError, TypeError: what :func:`companion.experiment.parameters.check` refuses.
         """
         return parameters.check(namespace, **self.rules)
 

@@ -11,7 +11,7 @@ import pandas as pd
 from nalm.records import cost
 
 from companion import figures, measures
-from companion.tables import NOT_RUN, Table, text
+from companion.experiment.tables import NOT_RUN, Table, text
 
 __all__ = ["NOT_RUN", "Rows", "counted", "say", "with_numbers"]
 
