@@ -24,6 +24,7 @@ from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
 from nalm.training import Run
 
+from companion.beyond import leaderboard
 from companion.nau_nmu import digit_runs, hidden_sizes, settings, subset_shapes
 from companion.replay import replayed, replays
 
@@ -40,12 +41,14 @@ class Job:
         runs: makes them.
         like: the results file whose rows say how long an update takes, while none of these is recorded; their
             own file if not given.
+        also: other results files, whose recorded rows count as well.
     """
 
     what: str
     results: str
     runs: Callable[[], list[Run]]
     like: str = ""
+    also: tuple[str, ...] = ()
 
 
 def _division(name: str) -> Job:
@@ -68,6 +71,16 @@ def _replayed(runs: Sequence[Run]) -> list[Run]:
         again = arms[arm]
         found.append(run.but(task=again.task, model=again.model, recipe=again.recipe))
     return found
+
+
+def _leaderboard(operation: str, inputs: int) -> Job:
+    return Job(
+        f"leaderboard as published, {leaderboard.OPERATIONS[operation]}, {inputs} inputs",
+        leaderboard.RESULTS,
+        lambda: leaderboard.runs_of(operation, inputs),
+        "division/no-redundancy" if inputs == 2 else "division/redundancy",
+        leaderboard.ALSO,
+    )
 
 
 def _digits(figures: str, operation: str, seeds: int, epochs: int) -> Job:
@@ -100,6 +113,7 @@ RANGES, HIDDEN = "nau-nmu/ranges", "nau-nmu/hidden"
 
 QUEUE: tuple[Job, ...] = (
     *map(_division, ("mixed-signs", "distributions", "inside-the-nmru")),
+    *(_leaderboard(operation, inputs) for inputs in (2, 10) for operation in leaderboard.OPERATIONS),
     *_digit_jobs(5, digit_runs.HORIZON),
     _sums_and_products(
         "Figure 3, NMU, ranges", lambda: settings.range_runs(["NMU"], list(settings.RANGES), 50), RANGES
@@ -157,7 +171,12 @@ QUEUE: tuple[Job, ...] = (
 def left(job: Job, results: Path, published: Path = PUBLISHED) -> tuple[list[Run], list[Run]]:
     """The runs of a job, each once, and those that are recorded neither in the book nor in ``results``."""
     runs = list({run.key: run for run in job.runs()}.values())
-    known = {key for folder in (published, results) for key in Store(folder, job.results).read()["key"]}
+    known = {
+        key
+        for folder in (published, results)
+        for name in (job.results, *job.also)
+        for key in Store(folder, name).read()["key"]
+    }
     return runs, [run for run in runs if run.key not in known]
 
 
@@ -242,7 +261,7 @@ def train(results: Path, queue: Sequence[Job] = QUEUE) -> Iterator[str]:
         runs, missing = left(job, results)
         start = time.monotonic()
         if missing:  # all of them are asked for, so that an interrupted training finds its ensembles again
-            run_all(runs, job.results, str(results), keep_states=True)
+            run_all(runs, job.results, str(results), also=job.also, keep_states=True)
         hours = (time.monotonic() - start) / 3600
         yield f"{job.what}: {len(missing)} runs trained in {hours:.2f} hours, all {len(runs)} are recorded"
 
