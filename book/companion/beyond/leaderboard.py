@@ -30,6 +30,7 @@ __all__ = [
     "UNITS",
     "arms",
     "benchmark_threshold",
+    "expresses",
     "runs_of",
     "summary",
     "tasks",
