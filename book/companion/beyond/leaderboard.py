@@ -89,6 +89,7 @@ def expresses(unit: str, operation: str, inputs: int) -> bool:
     return operation in UNITS[unit] and not (unit == "MC-FC" and inputs > 2)
 
 
+@cache
 def arms(operation: str, inputs: int, iterations: int | None = None) -> dict[str, Arm]:
     """The units that can express the operation, each with the recipe of its own paper or of the benchmark.
 
