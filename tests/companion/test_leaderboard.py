@@ -140,10 +140,8 @@ def test_the_table_has_a_line_for_every_unit():
     assert states["NALU"] == board.NOT_RUN and np.isnan(part.set_index("unit")["rank"]["NAC+"])
     line = part.set_index("unit").loc["NAU"]
     assert (line["solved"], line["runs"], line["hours"], line["solved_at"]) == (180, 225, 2.25, 1000)
-    assert (
-        board.head(table).splitlines()[3] == "| + | Mine 225 of 225, NAU 180 of 225; 2 of 8 units are run |"
-    )
-    assert "not run" in board.head(table).splitlines()[4]
+    plus, minus = board.head(table).splitlines()[3:5]
+    assert plus == "| + | Mine 225 of 225, NAU 180 of 225; 2 of 7 units are run |" and "not run" in minus
 
 
 def test_the_benchmark_has_a_threshold_of_its_own():
@@ -187,7 +185,7 @@ def test_a_unit_of_ones_own_stands_among_the_others(tmp_path, monkeypatch, capsy
     assert board.main(asked) == 0
     said = capsys.readouterr().out
     assert "50 of 50" in next(line for line in said.splitlines() if "Summing" in line)
-    assert "NAU" in said and "NMU" not in said
+    assert " NAU " in said and " NMU " not in said
     assert board.main([f"{own}:Summing", "--operation", "plus"]) == 2
     assert "Unknown operation 'plus'" in capsys.readouterr().err
 
@@ -238,9 +236,8 @@ def test_the_search_goes_on_from_what_is_recorded():
         return 1e9 * (20 - place) if run.task.label() == "U[1,2)" else float(place)
 
     rows = search_rows(first, error)
-    rows.loc[
-        rows["key"].isin([run.key for run in first if run.labels["setting"] == names[0]]), "valid_mse"
-    ] = np.nan
+    diverged = [run.key for run in first if run.labels["setting"] == names[0]]
+    rows.loc[rows["key"].isin(diverged), "valid_mse"] = np.nan
     assert tuned.rung_runs("NMU", "mul", 1, rows.iloc[1:]) == []  # one is missing
     second = tuned.rung_runs("NMU", "mul", 1, rows)
     assert list(dict.fromkeys(run.labels["setting"] for run in second)) == names[1:5]
@@ -265,10 +262,8 @@ def test_a_job_whose_runs_follow_from_rows_trains_them_once_these_are_there(tmp_
 
     first, second = Job("first", "demo/tuned", begun), Job("second", "demo/tuned", staged, staged=True)
     assert left(second, tmp_path) == ([], [])
-    assert [one.partition(" runs")[0] for one in train(tmp_path, [first, second])] == [
-        "first: 2",
-        "second: 2",
-    ]
+    said = [one.partition(" runs")[0] for one in train(tmp_path, [first, second])]
+    assert said == ["first: 2", "second: 2"]
 
 
 def test_an_snmu_is_trained_alike_alone_and_beside_others():

@@ -171,7 +171,7 @@ def unsolved(rows: pd.DataFrame) -> pd.DataFrame:
         test error ``unit`` and ``test_mse``.
     """
     rows = rows.assign(inputs=rows["inputs"].astype(int), success=rows["success"].astype(bool))
-    lines = []
+    rows, lines = rows.reset_index(drop=True), []
     by = ["arm", "operation", "inputs", "range"]
     for names, part in rows.groupby(by, sort=False):
         able = {unit for unit in UNITS if expresses(unit, *names[1:3])}
