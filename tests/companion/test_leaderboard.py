@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from companion import sealed
-from companion.beyond import board, leaderboard, tuned
+from companion.beyond import board, board_page, leaderboard, tuned
 from companion.beyond.leaderboard import OPERATIONS, UNITS, arms, benchmark_threshold, expresses, tasks
 from companion.division import settings as division
 from companion.missing import Job, left, train
@@ -154,11 +154,20 @@ def test_the_benchmark_has_a_threshold_of_its_own():
 def test_what_no_unit_solves_is_said_of_tasks_that_all_have_tried():
     able = [unit for unit in UNITS if expresses(unit, "sub", 2)]
     rows = pd.concat([rows_of(unit, 0, "sub", test_mse=1.0 + place) for place, unit in enumerate(able)])
-    found = board.unsolved(rows)
-    assert set(found["range"]) == set(UNIFORM_RANGES) and set(found["unit"]) == {able[0]}
+    found = board.best(rows)
+    assert set(found["range"]) == set(UNIFORM_RANGES) and set(found["solved"]) == set(found["units"]) == {0}
+    assert set(found["nearest"]) == {able[0]}
     one = (rows["range"] == "U[1,2)") & (rows["model"] == able[1]) & (rows["seed"] == 3)
-    assert "U[1,2)" not in set(board.unsolved(rows.assign(success=one))["range"])
-    assert board.unsolved(rows[rows["model"] != able[2]]).empty
+    last = board.best(rows.assign(success=one)).iloc[-1]
+    assert (last["range"], last["unit"], last["solved"], last["units"]) == ("U[1,2)", able[1], 1, 1)
+    assert board.best(rows[rows["model"] != able[2]]).empty
+
+
+def test_the_overview_tells_what_is_not_run_from_what_cannot_be():
+    table = board.board(rows_of("NAU", 20, seeds=20), seeds=20)
+    assert table["state"].eq(board.RUN).sum() == 1
+    line = board_page.overview(table, board.ARMS[0], 2).frame.set_index("unit").loc["NAU"]
+    assert line.tolist() == ["180 of 180", "not run", "·", "·", "·", "·", "·"]
 
 
 def test_the_written_table_is_current():

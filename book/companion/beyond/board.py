@@ -18,6 +18,7 @@ import pandas as pd
 from nalm.models import Stack
 from nalm.records import run_all
 from nalm.records.folders import PUBLISHED
+from nalm.tasks import UNIFORM_RANGES
 from nalm.training import Adam, Discretisation, Recipe, Run
 from nalm.units.checks import choose
 
@@ -26,7 +27,19 @@ from companion.beyond import leaderboard, tuned
 from companion.beyond.leaderboard import ARMS, OPERATIONS, UNITS, benchmark_threshold, expresses, tasks
 from companion.recorded import read
 
-__all__ = ["CANNOT", "COLUMNS", "NOT_RUN", "RUN", "board", "head", "load", "ranks", "recorded", "unsolved"]
+__all__ = [
+    "CANNOT",
+    "COLUMNS",
+    "NOT_RUN",
+    "RUN",
+    "best",
+    "board",
+    "head",
+    "load",
+    "ranks",
+    "recorded",
+    "shown",
+]
 
 RUN, PARTLY, NOT_RUN, CANNOT = "run", "partly run", "not run", "cannot express"
 COLUMNS = [
@@ -63,14 +76,14 @@ def recorded() -> pd.DataFrame:
     return pd.concat([first, second], ignore_index=True) if len(second) else first
 
 
-def board(rows: pd.DataFrame, units: Sequence[str] = tuple(UNITS)) -> pd.DataFrame:
+def board(rows: pd.DataFrame, seeds: int = 25, ranges: Sequence[str] = tuple(UNIFORM_RANGES)) -> pd.DataFrame:
     """A line for each arm, operation, number of inputs and unit, best first; see :data:`COLUMNS`.
 
     Units of which not all runs are there have no rank.
 
     Args:
         rows: of :func:`recorded`, or some of them, and of units of one's own.
-        units: which units have a line where they have no row.
+        seeds, ranges: how many seeds, and which ranges, a unit has when it is run.
     """
     rows = rows.assign(inputs=rows["inputs"].astype(int), success=rows["success"].astype(bool))
     groups = dict(list(rows.groupby(["arm", "operation", "inputs"], sort=False)))
@@ -79,19 +92,17 @@ def board(rows: pd.DataFrame, units: Sequence[str] = tuple(UNITS)) -> pd.DataFra
         for operation in OPERATIONS:
             for inputs in (2, 10):
                 part = groups.get((arm, operation, inputs), rows.iloc[:0])
-                lines += _lines(arm, operation, inputs, part, units)
+                places = [name for name in tasks(operation, inputs) if name in ranges]
+                lines += _lines(arm, operation, inputs, part, seeds * len(places))
     return pd.DataFrame(lines, columns=COLUMNS)
 
 
-def _lines(
-    arm: str, operation: str, inputs: int, rows: pd.DataFrame, units: Sequence[str]
-) -> list[dict[str, object]]:
-    full = len(tasks(operation, inputs)) * 25
+def _lines(arm: str, operation: str, inputs: int, rows: pd.DataFrame, full: int) -> list[dict[str, object]]:
     named = {name: part for name, part in rows.groupby("model", sort=False)}
     whole = [name for name, part in named.items() if len(part) == full]
     places = ranks(rows[rows["model"].isin(whole)])
     lines = []
-    for unit in dict.fromkeys([*units, *named]):
+    for unit in dict.fromkeys([*UNITS, *named]):
         part = named.get(unit)
         start = {"arm": arm, "operation": operation, "inputs": inputs, "unit": unit}
         start |= {"recipe": leaderboard.RECIPES.get(unit, "of one's own") if arm == ARMS[0] else "tuned"}
@@ -160,27 +171,31 @@ def ranks(rows: pd.DataFrame, samples: int = SAMPLES) -> pd.DataFrame:
     return pd.DataFrame(found, index=table.index)
 
 
-def unsolved(rows: pd.DataFrame) -> pd.DataFrame:
-    """The tasks that no run of any unit solves, though some can express them, with the least test error.
+def best(rows: pd.DataFrame) -> pd.DataFrame:
+    """For each task the unit that solves most of its runs, hardest tasks first.
 
     Args:
         rows: of :func:`recorded`. Tasks of which a unit that can express them has no row are left out.
 
     Returns:
-        The columns ``arm``, ``operation``, ``inputs``, ``range`` and ``runs``, and of the run with the least
-        test error ``unit`` and ``test_mse``.
+        The columns ``arm``, ``operation``, ``inputs`` and ``range``; ``unit``, how many of its ``runs`` are
+        ``solved``, and ``units``, how many solve any; and the least ``test_mse`` of all runs, with
+        ``nearest``, the unit that has it.
     """
+    by = ["arm", "operation", "inputs", "range"]
     rows = rows.assign(inputs=rows["inputs"].astype(int), success=rows["success"].astype(bool))
     rows, lines = rows.reset_index(drop=True), []
-    by = ["arm", "operation", "inputs", "range"]
     for names, part in rows.groupby(by, sort=False):
-        able = {unit for unit in UNITS if expresses(unit, *names[1:3])}
-        if part["success"].any() or able - set(part["model"]):
+        if {unit for unit in UNITS if expresses(unit, *names[1:3])} - set(part["model"]):
             continue
-        best = part.loc[part["test_mse"].idxmin()] if part["test_mse"].notna().any() else part.iloc[0]
-        found = {"runs": len(part), "unit": best["model"], "test_mse": best["test_mse"]}
+        solved = part.groupby("model", sort=False)["success"].agg(["sum", "size"])
+        first, errors = solved["sum"].idxmax(), part["test_mse"].fillna(np.inf)
+        found = {"unit": first, "solved": solved.loc[first, "sum"], "runs": solved.loc[first, "size"]}
+        found |= {"units": int((solved["sum"] > 0).sum())}
+        found |= {"test_mse": errors.min(), "nearest": part.loc[errors.idxmin(), "model"]}
         lines.append(dict(zip(by, names, strict=True)) | found)
-    return pd.DataFrame(lines, columns=[*by, "runs", "unit", "test_mse"])
+    columns = [*by, "unit", "solved", "runs", "units", "test_mse", "nearest"]
+    return pd.DataFrame(lines, columns=columns).sort_values("solved", kind="stable", ignore_index=True)
 
 
 def load(path: str | Path = FILE) -> pd.DataFrame:
