@@ -6,10 +6,10 @@ import pandas as pd
 
 from companion.beyond import tuned
 from companion.beyond.board import CANNOT, NOT_RUN, RUN, shown
-from companion.beyond.leaderboard import ARMS, OPERATIONS, UNITS
+from companion.beyond.leaderboard import ARMS, OPERATIONS, RECIPES, UNITS
 from companion.experiment.tables import Table
 
-__all__ = ["chosen", "hard", "numbers", "of_operation", "overview", "unsolved"]
+__all__ = ["chosen", "hard", "numbers", "of_operation", "overview", "recipes", "unsolved"]
 
 
 def overview(table: pd.DataFrame, arm: str, inputs: int) -> Table:
@@ -44,14 +44,21 @@ def of_operation(table: pd.DataFrame, arm: str, operation: str) -> Table:
     )
 
 
+def recipes() -> Table:
+    """What each unit can express, and how it is trained as published."""
+    lines = [
+        {"unit": unit, "can express": " ".join(OPERATIONS[one] for one in able), "recipe": RECIPES[unit]}
+        for unit, able in UNITS.items()
+    ]
+    return Table(lines, "Units, operations that they can express, and recipes", wrap=True)
+
+
 def chosen(table: pd.DataFrame) -> Table:
     """The settings that the search chose, with what it took."""
     tried = table[(table["arm"] == ARMS[1]) & table["setting"].notna()]
     tried = tried.assign(operation=tried["operation"].map(OPERATIONS))
     columns = ["operation", "inputs", "unit", "setting", "solved", "runs", "budget", "hours"]
-    return Table(
-        tried[columns].to_dict("records"), "Chosen settings", columns=columns if len(tried) else None
-    )
+    return Table(tried[columns].to_dict("records"), "Chosen settings")
 
 
 def unsolved(judged: pd.DataFrame) -> Table:
