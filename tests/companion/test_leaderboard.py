@@ -7,9 +7,10 @@ from companion import sealed
 from companion.beyond import board, board_page, leaderboard, tuned
 from companion.beyond.leaderboard import OPERATIONS, UNITS, arms, benchmark_threshold, expresses, tasks
 from companion.division import settings as division
-from companion.missing import Job, left, train
+from companion.missing import QUEUE, Job, left, train
 
 from nalm.models import Stack
+from nalm.records import Store
 from nalm.tasks import UNIFORM_RANGES
 from nalm.training import L1, Adam, Discretisation, Ensemble, Recipe
 
@@ -258,6 +259,26 @@ def test_the_search_goes_on_from_what_is_recorded():
     assert len(final) == 225 and {run.labels["arm"] for run in final} == {"tuned alike"}
     seeds = {run.seed for run in final}
     assert len(seeds) == 25 and not seeds & {run.seed for run in (*first, *second)}
+
+
+def test_a_tiny_search_is_trained_to_its_end(tmp_path, monkeypatch):
+    two = [*UNIFORM_RANGES.items()][5:7]
+    monkeypatch.setattr(leaderboard, "UNIFORM_RANGES", dict(two))
+    monkeypatch.setattr(tuned, "RUNGS", (tuned.Rung(3, 4), tuned.Rung(2, 6)))
+    monkeypatch.setattr(tuned, "SEARCH_SEEDS", range(1000, 1002))
+    monkeypatch.setattr(tuned, "FRESH_SEEDS", range(2000, 2003))
+    monkeypatch.setattr(tuned, "ITERATIONS", {2: 8, 10: 8})
+    monkeypatch.setattr(tuned, "UNITS", {"NAU": UNITS["NAU"]})
+    monkeypatch.setattr(tuned, "OPERATIONS", {"add": "+"})
+    queue = [job for job in QUEUE if job.what.startswith("leaderboard tuned")]
+    trained = [int(one.split(": ")[1].split()[0]) for one in train(tmp_path, queue)]
+    assert trained == [3 * 4, 2 * 4, 6, 6]
+    rows = Store(tmp_path, tuned.RESULTS).read()
+    assert set(rows["arm"]) == {"tuned alike, rung 1", "tuned alike, rung 2", "tuned alike"}
+    (setting,) = set(rows["setting"][rows["arm"] == "tuned alike"])
+    errors = rows[rows["arm"] == "tuned alike, rung 2"].groupby(["range", "setting"])["valid_mse"].mean()
+    assert setting == errors.unstack().rank(axis=1).mean().idxmin()
+    assert [0, 0, 0, 0] == [int(one.split(": ")[1].split()[0]) for one in train(tmp_path, queue)]
 
 
 def test_a_job_whose_runs_follow_from_rows_trains_them_once_these_are_there(tmp_path):

@@ -243,7 +243,7 @@ def own_runs(
         penalty: weight of the unit's own penalty, which grows from 40 to 70 % of the iterations.
         iterations: updates; the benchmark's if ``None``.
     """
-    iterations = iterations or (100_000 if inputs > 2 else 50_000)
+    iterations = iterations or leaderboard.ITERATIONS[inputs]
     ramp = {"start": round(0.4 * iterations), "end": max(1, round(0.7 * iterations))}
     recipe = Recipe(
         iterations=iterations,

@@ -25,6 +25,7 @@ from companion.experiment.parameters import at_least, some_of
 __all__ = [
     "ALSO",
     "EXPERIMENT",
+    "ITERATIONS",
     "OPERATIONS",
     "PUBLISHED",
     "RECIPES",
@@ -51,6 +52,9 @@ OPERATIONS = {
 """Operation -> its sign. The first four are the benchmark's; the others have one operand, and all other
 inputs are redundant.
 """
+
+ITERATIONS = {2: 50_000, 10: 100_000}
+"""Number of inputs -> the benchmark's updates."""
 
 PUBLISHED, TUNED = ARMS = ("as published", "tuned alike")
 
@@ -98,8 +102,7 @@ def arms(operation: str, inputs: int, iterations: int | None = None) -> dict[str
 
     Args:
         operation: one of ``OPERATIONS``.
-        inputs: with 2 the benchmark trains 50,000 iterations, with 10 it trains 100,000 and its penalties
-            begin later.
+        inputs: 2 or 10. With 10 the benchmark trains longer, and its penalties begin later.
         iterations: other than the benchmark's; the schedules of the penalties stay.
 
     >>> list(arms("sub", inputs=2))
@@ -107,9 +110,8 @@ def arms(operation: str, inputs: int, iterations: int | None = None) -> dict[str
     >>> arms("div", inputs=2)["NRU"] == division.arms(inputs=2)["NRU"]
     True
     """
-    wide = inputs > 2
-    ramp = {"start": 50_000, "end": 75_000} if wide else {"start": 20_000, "end": 35_000}
-    plain = Recipe(iterations=iterations or (100_000 if wide else 50_000), optimiser=Adam(lr=1e-3))
+    ramp = {"start": 50_000, "end": 75_000} if inputs > 2 else {"start": 20_000, "end": 35_000}
+    plain = Recipe(iterations=iterations or ITERATIONS[inputs], optimiser=Adam(lr=1e-3))
     light = plain.but(penalties=(Discretisation(weight=0.01, **ramp),))
     heavy = plain.but(penalties=(Discretisation(weight=10.0, **ramp),))
     # The benchmark has two strengths, for × and for ÷.

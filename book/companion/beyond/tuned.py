@@ -21,7 +21,7 @@ from nalm.units.nau import NAUInit, NMUInit
 from nalm.units.npu import NPUInit
 
 from companion import thresholds
-from companion.beyond.leaderboard import OPERATIONS, TUNED, UNITS, arms, expresses, tasks
+from companion.beyond.leaderboard import ITERATIONS, OPERATIONS, TUNED, UNITS, arms, expresses, tasks
 from companion.experiment import Arm
 
 __all__ = ["RESULTS", "RUNGS", "Setting", "budget", "chosen", "final_runs", "rung_runs", "settings"]
@@ -138,8 +138,8 @@ def chosen(unit: str, operation: str, rows: pd.DataFrame) -> Setting | None:
 def final_runs(unit: str, operation: str, inputs: int, rows: pd.DataFrame) -> list[Run]:
     """The runs that count, with the chosen setting and fresh seeds; none while there is no such setting."""
     setting = chosen(unit, operation, rows)
-    iterations = 100_000 if inputs > 2 else 50_000
-    return _runs(unit, operation, inputs, [setting] if setting else [], iterations, FRESH_SEEDS, TUNED)
+    left = [setting] if setting else []
+    return _runs(unit, operation, inputs, left, ITERATIONS[inputs], FRESH_SEEDS, TUNED)
 
 
 def all_runs(stage: int | None, inputs: int, rows: pd.DataFrame) -> list[Run]:
