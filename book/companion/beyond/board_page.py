@@ -6,7 +6,7 @@ import pandas as pd
 
 from companion.beyond import tuned
 from companion.beyond.board import CANNOT, NOT_RUN, RUN, shown
-from companion.beyond.leaderboard import ARMS, OPERATIONS, RECIPES, UNITS
+from companion.beyond.leaderboard import ARMS, ITERATIONS, OPERATIONS, RECIPES, UNITS, tasks
 from companion.experiment.tables import Table
 
 __all__ = ["chosen", "hard", "numbers", "of_operation", "overview", "recipes", "unsolved"]
@@ -103,6 +103,17 @@ def _or_none(lines: list[dict[str, object]], judged: pd.DataFrame, caption: str)
     return Table(lines, caption)
 
 
+def _unsolved(judged: pd.DataFrame) -> str:
+    """A sentence on the tasks that no unit solves."""
+    if judged.empty:
+        return "What no unit solves is not known yet: no task has been tried by all units"
+    none, few = int((judged["solved"] == 0).sum()), int(_is_hard(judged).sum())
+    return (
+        f"No unit solves {none} of the {len(judged)} tasks that all units have tried; on {few} more the best "
+        "unit solves less than half of its runs"
+    )
+
+
 def numbers(table: pd.DataFrame, judged: pd.DataFrame, rows: pd.DataFrame, asked: int) -> dict[str, object]:
     """What the text of the page says.
 
@@ -125,9 +136,9 @@ def numbers(table: pd.DataFrame, judged: pd.DataFrame, rows: pd.DataFrame, asked
         "combinations": len(groups),
         "complete": len(complete),
         "safe": int(safe),
-        "none": int((judged["solved"] == 0).sum()),
+        "unsolved": _unsolved(judged),
         "judged": len(judged),
-        "half": int(_is_hard(judged).sum()),
+        "tasks": sum(len(tasks(operation, inputs)) for operation in OPERATIONS for inputs in ITERATIONS),
         "tuned": tried,
         "first": tuned.RUNGS[0].settings,
         "short": tuned.RUNGS[0].iterations,
