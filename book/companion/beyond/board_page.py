@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 
 from companion.beyond import tuned
 from companion.beyond.board import CANNOT, NOT_RUN, RUN, shown
 from companion.beyond.leaderboard import ARMS, ITERATIONS, OPERATIONS, RECIPES, UNITS, tasks
+from companion.division.compared import NEGATIVE
 from companion.experiment.tables import Table
 
 __all__ = ["chosen", "hard", "numbers", "of_operation", "overview", "recipes", "unsolved"]
@@ -114,6 +117,14 @@ def _unsolved(judged: pd.DataFrame) -> str:
     )
 
 
+def _below_the_wall(rows: pd.DataFrame) -> str:
+    """How many runs on squares of two negative inputs end with a weight of a below 3/2."""
+    asked = (rows["operation"] == "squared") & (rows["inputs"].astype(int) == 2)
+    runs = rows[asked & rows["range"].isin(NEGATIVE)]
+    weights = [json.loads(row)["0.weight"][0][0] for row in runs["weights"]]
+    return f"{sum(one < 1.5 for one in weights)} of {len(weights)}" if weights else NOT_RUN
+
+
 def numbers(table: pd.DataFrame, judged: pd.DataFrame, rows: pd.DataFrame, asked: int) -> dict[str, object]:
     """What the text of the page says.
 
@@ -140,6 +151,7 @@ def numbers(table: pd.DataFrame, judged: pd.DataFrame, rows: pd.DataFrame, asked
         "judged": len(judged),
         "tasks": sum(len(tasks(operation, inputs)) for operation in OPERATIONS for inputs in ITERATIONS),
         "tuned": tried,
+        "wall": _below_the_wall(rows),
         "first": tuned.RUNGS[0].settings,
         "short": tuned.RUNGS[0].iterations,
         "second": tuned.RUNGS[1].settings,
