@@ -1,4 +1,4 @@
-# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make compare · make train-missing · make take-rows · make scoreboard · make strength · make bench · make soak · make lint · make lock · make wheel · make clean · make clean-cache
+# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make compare · make leaderboard · make train-missing · make take-rows · make scoreboard · make strength · make bench · make soak · make lint · make lock · make wheel · make clean · make clean-cache
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -17,7 +17,7 @@ QUICK := tests/units tests/tasks tests/records/test_store.py tests/training/test
 BROWSER = CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book live rerun verify compare-code compare replay train-missing take-rows scoreboard strength bench soak lint lock wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
+.PHONY: help setup book live rerun verify compare-code compare leaderboard replay train-missing take-rows scoreboard strength bench soak lint lock wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
 
 help:
 	@echo 'make book            build the book into $(HTML)'
@@ -29,6 +29,7 @@ help:
 	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 CONFIRM=1 ARGS="…"'
 	@echo 'make compare-code    run the code of a commit and the present one side by side, bit for bit: AGAINST=COMMIT EXPERIMENT=…'
 	@echo 'make compare         compare a unit of your own with the NAU and the NMU: UNIT=square.py:SquareUnit ITERATIONS=5000 SEEDS=10 ARGS="…"'
+	@echo 'make leaderboard     write the leaderboard and the head of it in the README; or print it with a unit of your own: UNIT=square.py:SquareUnit ARGS="--operation mul --seeds 10"'
 	@echo 'make replay          train the recorded runs of an experiment as the authors did, seed by seed: EXPERIMENT=division/no-redundancy ARGS="--results publish"'
 	@echo 'make train-missing   train what is still missing, in order of value and at the lowest priority, into .training/results: ARGS=--list'
 	@echo 'make take-rows       take up the rows of another folder of results: FROM=FOLDER EXPERIMENT=… ARGS="--replace-older"'
@@ -80,6 +81,10 @@ compare-code: $(READY)
 compare: $(READY)
 	@test -n '$(UNIT)' || { echo 'Say which unit: make compare UNIT=square.py:SquareUnit.' >&2; exit 1; }
 	$(BIN)/python -m nalm.study '$(UNIT)' $(if $(ITERATIONS),--iterations $(ITERATIONS)) $(if $(SEEDS),--seeds $(SEEDS)) $(ARGS)
+	@echo 'Among all units: make leaderboard UNIT=$(UNIT)'
+
+leaderboard: $(READY)
+	$(BIN)/python -m companion.beyond.board $(if $(UNIT),'$(UNIT)') $(ARGS)
 
 replay: $(READY)
 	@test -n '$(EXPERIMENT)' || { echo 'Say which experiment: make replay EXPERIMENT=division/no-redundancy.' >&2; exit 1; }

@@ -24,6 +24,7 @@ from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
 from nalm.training import Run
 
+from companion.beyond import leaderboard, tuned
 from companion.nau_nmu import digit_runs, hidden_sizes, settings, subset_shapes
 from companion.replay import replayed, replays
 
@@ -37,15 +38,19 @@ class Job:
     Args:
         what: the lines, as the paper names them.
         results: the results file of their rows.
-        runs: makes them.
+        runs: makes them; of a ``staged`` job from the rows that are recorded in the results file.
         like: the results file whose rows say how long an update takes, while none of these is recorded; their
             own file if not given.
+        also: other results files, whose recorded rows count as well.
+        staged: whether its runs follow from recorded rows. There are none while these are missing.
     """
 
     what: str
     results: str
-    runs: Callable[[], list[Run]]
+    runs: Callable[..., list[Run]]
     like: str = ""
+    also: tuple[str, ...] = ()
+    staged: bool = False
 
 
 def _division(name: str) -> Job:
@@ -68,6 +73,26 @@ def _replayed(runs: Sequence[Run]) -> list[Run]:
         again = arms[arm]
         found.append(run.but(task=again.task, model=again.model, recipe=again.recipe))
     return found
+
+
+def _leaderboard(operation: str, inputs: int) -> Job:
+    return Job(
+        f"leaderboard as published, {leaderboard.OPERATIONS[operation]}, {inputs} inputs",
+        leaderboard.RESULTS,
+        lambda: leaderboard.runs_of(operation, inputs),
+        "division/no-redundancy" if inputs == 2 else "division/redundancy",
+        leaderboard.ALSO,
+    )
+
+
+def _tuned(what: str, stage: int | None, inputs: int = 2) -> Job:
+    return Job(
+        f"leaderboard tuned alike, {what}",
+        tuned.RESULTS,
+        lambda rows: tuned.all_runs(stage, inputs, rows),
+        "division/no-redundancy" if inputs == 2 else "division/redundancy",
+        staged=True,
+    )
 
 
 def _digits(figures: str, operation: str, seeds: int, epochs: int) -> Job:
@@ -100,6 +125,9 @@ RANGES, HIDDEN = "nau-nmu/ranges", "nau-nmu/hidden"
 
 QUEUE: tuple[Job, ...] = (
     *map(_division, ("mixed-signs", "distributions", "inside-the-nmru")),
+    *(_leaderboard(operation, inputs) for inputs in (2, 10) for operation in leaderboard.OPERATIONS),
+    *(_tuned(f"rung {rung + 1} of {len(tuned.RUNGS)}", rung) for rung in range(len(tuned.RUNGS))),
+    *(_tuned(f"chosen settings, {inputs} inputs", None, inputs) for inputs in (2, 10)),
     *_digit_jobs(5, digit_runs.HORIZON),
     _sums_and_products(
         "Figure 3, NMU, ranges", lambda: settings.range_runs(["NMU"], list(settings.RANGES), 50), RANGES
@@ -156,8 +184,11 @@ QUEUE: tuple[Job, ...] = (
 
 def left(job: Job, results: Path, published: Path = PUBLISHED) -> tuple[list[Run], list[Run]]:
     """The runs of a job, each once, and those that are recorded neither in the book nor in ``results``."""
-    runs = list({run.key: run for run in job.runs()}.values())
-    known = {key for folder in (published, results) for key in Store(folder, job.results).read()["key"]}
+    stores = [Store(folder, name) for name in (job.results, *job.also) for folder in (published, results)]
+    rows = [store.read() for store in stores]
+    asked = job.runs(pd.concat(rows[:2], ignore_index=True)) if job.staged else job.runs()
+    runs = list({run.key: run for run in asked}.values())
+    known = {key for one in rows for key in one["key"]}
     return runs, [run for run in runs if run.key not in known]
 
 
@@ -242,7 +273,7 @@ def train(results: Path, queue: Sequence[Job] = QUEUE) -> Iterator[str]:
         runs, missing = left(job, results)
         start = time.monotonic()
         if missing:  # all of them are asked for, so that an interrupted training finds its ensembles again
-            run_all(runs, job.results, str(results), keep_states=True)
+            run_all(runs, job.results, str(results), also=job.also, keep_states=True)
         hours = (time.monotonic() - start) / 3600
         yield f"{job.what}: {len(missing)} runs trained in {hours:.2f} hours, all {len(runs)} are recorded"
 

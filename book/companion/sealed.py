@@ -15,7 +15,14 @@ from nalm.records.folders import PUBLISHED
 __all__ = ["broken", "read_json", "read_text", "write_json", "write_text"]
 
 SEAL = "sha256"
-SEALED = ("beyond/equations.json", "beyond/how-fast.json", "replayed.csv", "scoreboard.csv", "strength.csv")
+SEALED = (
+    "beyond/equations.json",
+    "beyond/how-fast.json",
+    "leaderboard.csv",
+    "replayed.csv",
+    "scoreboard.csv",
+    "strength.csv",
+)
 """The book's, in its folder of results."""
 
 

@@ -86,7 +86,11 @@ DIGITS = [job for job in QUEUE if "epochs" in job.what]
 
 
 def test_digits_come_after_the_division_paper_and_by_seed():
-    assert QUEUE.index(DIGITS[0]) == 3 and "epochs" in QUEUE[4].what and "epochs" not in QUEUE[5].what
+    first = QUEUE.index(DIGITS[0])
+    before = [job.what.partition(",")[0] for job in QUEUE[:first]]
+    assert before[0] == "division/mixed-signs"
+    assert set(before[3:]) == {"leaderboard as published", "leaderboard tuned alike"}
+    assert "epochs" in QUEUE[first + 1].what and "epochs" not in QUEUE[first + 2].what
     runs = DIGITS[0].runs()
     assert [run.seed for run in runs] == [seed for seed in range(5) for _ in MODELS_OF_DIGITS["product"]]
     assert {run.recipe.iterations for run in runs} == {HORIZON * 388}
@@ -112,7 +116,10 @@ def test_a_stopped_training_says_how_it_goes_on(tmp_path, monkeypatch, capsys):
     assert "goes on from here" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("job", QUEUE[5:10], ids=lambda job: job.what)
+SUMS = [job for job in QUEUE if job.results == "nau-nmu/replay"]
+
+
+@pytest.mark.parametrize("job", SUMS[:5], ids=lambda job: job.what)
 def test_the_queue_starts_from_the_second_draw(job):
     runs = job.runs()
     assert {run.model.draws for run in runs} == {2} and {run.recipe.stream for run in runs} == {"common"}

@@ -53,6 +53,7 @@ def quotient(x: Tensor) -> Tensor:
 
 
 OPEN = 40.0  # sigmoid(40) and tanh(40) are 1 in float64
+FAR = 2.1 * OPEN  # the same with the golden ratio as base
 LOG = 64  # ulps of exp(sum of logs) on inputs up to 20
 NAC_MINUS = {"weight_tanh": [[OPEN, -OPEN, 0.0]], "weight_sigmoid": [[OPEN, OPEN, 0.0]]}
 QUOTIENT = {"weight": [[1.0, -1.0, 0.0]]}
@@ -89,6 +90,19 @@ GOLDEN = [
         ulps=LOG,
     ),
     Case(
+        "GNALU",
+        {"shared": False, "eps": 0.0},
+        golden={
+            "weight_tanh": [[FAR, 0.0, 0.0]],
+            "weight_sigmoid": [[FAR, 0.0, 0.0]],
+            "weight_tanh_mul": [[FAR, 0.0, 0.0]],
+            "weight_sigmoid_mul": [[FAR, 0.0, 0.0]],
+        },
+        computes=lambda x: x[..., :1],  # both paths: the gate is at 1/2
+        signs=False,
+        ulps=LOG,
+    ),
+    Case(
         "INALU",
         {},
         golden={
@@ -106,11 +120,21 @@ GOLDEN = [
     Case("NMU", {}, golden=PRODUCT, computes=multiple),
     Case("NMU", {"rounding": "sequential"}, golden=PRODUCT, computes=multiple),
     Case("NMU", {"clamp": "forward"}, golden={"weight": [[1.5, 2.0, -0.3]]}, computes=multiple),
+    Case("SNMU", {}, golden=PRODUCT, computes=multiple),
     Case(
         "GatedNAUNMU",
         {},
         golden={"add.weight": [[1.0, 0.0, 0.0]], "mul.weight": [[1.0, 0.0, 0.0]]},
         computes=lambda x: x[..., :1],  # both paths: the gate is at 1/2
+    ),
+    Case("MCFC", {}, golden={"gate_bias": [OPEN]}, computes=lambda x: x.sum(-1, keepdim=True), ulps=4),
+    Case(
+        "MCFC",
+        {"multiply": True, "eps": 0.0},
+        golden={"gate_bias": [OPEN]},
+        computes=lambda x: x.prod(-1, keepdim=True),
+        signs=False,
+        ulps=LOG,
     ),
     Case("NaiveNPU", {"eps": 0.0}, golden=QUOTIENT, computes=quotient, ulps=LOG),
     Case("NPU", {"eps": 0.0}, golden=GATED_QUOTIENT, computes=quotient, ulps=LOG),

@@ -13,6 +13,7 @@ from torch.func import grad, jvp, vmap
 
 from nalm.units import UNITS, ReLU6
 from nalm.units.functional import clamped
+from nalm.units.snmu import uniform_of
 
 from .cases import GOLDEN, MORE_ARMS
 
@@ -54,6 +55,7 @@ class Bounded:
 
 SIGNED, UNSIGNED = (-1.0, 1.0), (0.0, 1.0)
 EXPONENT = (LOG_X / X, LOG_X * X)  # of X ** w at -1 and 1
+NOISE = 1 + 4 * uniform_of(torch.tensor([X])).item()  # of the sNMU at X
 EXACT = {"eps": 0.0}
 HALF = {"gate_weight": 0.0}
 NO_IMAGINARY = {"weight_im": 0.0}
@@ -64,6 +66,7 @@ BOUNDED = [
         for clamp in ("step", "forward", "none")
     ),
     *(Bounded("NMU", {"clamp": clamp}, "weight", UNSIGNED, (X - 1, X - 1)) for clamp in ("step", "forward")),
+    Bounded("SNMU", {}, "weight", UNSIGNED, ((X - 1) * NOISE, (X - 1) / NOISE)),
     Bounded("GatedNAUNMU", {}, "add.weight", SIGNED, (X / 2, X / 2), others=HALF),
     Bounded("GatedNAUNMU", {}, "mul.weight", UNSIGNED, ((X - 1) / 2, (X - 1) / 2), others=HALF),
     Bounded("NACMul", {"weight": "linear"} | EXACT, "weight", UNSIGNED, (LOG_X, LOG_X * X)),

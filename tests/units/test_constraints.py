@@ -5,7 +5,7 @@ import torch
 
 from nalm.units import NAC, NALU, NAU, NMRU, NMU, NPU, NRU, GatedNAUNMU, Linear, NACMul, NaiveNPU, RealNPU
 
-from .cases import GOLDEN, MORE_ARMS, Case
+from .cases import GOLDEN, MORE_ARMS, SEVERAL_OUTPUTS, Case
 
 WEIGHT = [[-1.5, -0.25, 0.5, 2.0]]
 
@@ -16,7 +16,7 @@ def with_weight(unit, name="weight", values=WEIGHT):
     return unit
 
 
-@pytest.mark.parametrize("case", [*GOLDEN, *MORE_ARMS], ids=str)
+@pytest.mark.parametrize("case", SEVERAL_OUTPUTS, ids=str)
 def test_parameters_changed_in_place_change_the_output(case):
     torch.manual_seed(0)
     unit = case.build().eval()

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from nalm.units import NMU, NPU, NRU, UNITS, NaiveNPU, RealNPU
 from nalm.units.functional import identity_product, product, weighted_sum
 from nalm.units.inalu import recovered_sign
+from nalm.units.snmu import uniform_of
 
-from .cases import GOLDEN, SEVERAL_OUTPUTS
+from .cases import GOLDEN, OPEN, SEVERAL_OUTPUTS
 
 nonzero = st.integers(-20, 20).filter(bool)
 
@@ -179,3 +180,60 @@ def test_sign_of_many_inputs_where_a_factor_is_zero():
     assert recovered_sign(torch.ones(30), weight).item() == 1
     assert recovered_sign(-torch.ones(30), weight).item() == 1
     assert recovered_sign(x - 2 * (x < 0.5), weight).item() == -1
+
+
+def test_the_noise_of_the_snmu_cancels_at_weights_of_0_and_1_only():
+    torch.manual_seed(0)
+    unit, x = UNITS["SNMU"](3, 1).double(), torch.rand(1000, 3, dtype=torch.float64) + 1
+    weight, noise = unit.weight.detach(), 1 + 4 * uniform_of(x)
+    expected = identity_product(x * noise, weight) / identity_product(noise, weight)
+    torch.testing.assert_close(unit.train()(x), expected)
+    assert not torch.isclose(unit(x), unit.eval()(x)).any()
+    torch.nn.init.ones_(unit.weight)
+    torch.testing.assert_close(unit.train()(x), x.prod(-1, keepdim=True))
+
+
+def test_the_noise_of_the_snmu_is_uniform_and_depends_on_the_whole_example():
+    """Also for inputs that differ in the last bit, as those of narrow ranges do."""
+    x = (
+        torch.full((100_000,), 1.1)
+        .view(torch.int32)
+        .add(torch.arange(100_000, dtype=torch.int32))
+        .view(torch.float32)
+    )
+    x = torch.stack([x, x.flip(0)], -1)
+    u = uniform_of(x)
+    counts = torch.histogramdd(u, [10, 10], [0.0, 1.0, 0.0, 1.0]).hist
+    assert 0 < u.min() and u.max() < 1 and ((counts - 1000) ** 2 / 1000).sum() < 150  # of 99 +- 14
+    other = x.clone()
+    other[:, 1] += 1e-3
+    assert torch.equal(u, uniform_of(x.clone())) and (u != uniform_of(other)).all(1).float().mean() > 0.99
+    assert not (u == uniform_of(x.flip(1)).flip(1)).all(1).any()
+
+
+def test_fresh_noise_is_drawn_anew():
+    unit, x = UNITS["SNMU"](2, 1, noise="fresh").train(), torch.tensor([3.0, 2.0])
+    torch.manual_seed(0)
+    first, second = unit(x), unit(x)
+    torch.manual_seed(0)
+    assert first != second and unit(x) == first and unit.eval()(x) == unit(x)
+
+
+@pytest.mark.parametrize("multiply", [False, True])
+def test_an_mcfc_conserves_mass(multiply):
+    torch.manual_seed(0)
+    unit, x = UNITS["MCFC"](3, 4, multiply=multiply, eps=0.0).double(), torch.rand(5, 3).double() + 1
+    torch.nn.init.constant_(unit.gate_bias, OPEN)
+    mass = unit(x).log() if multiply else unit(x)
+    torch.testing.assert_close(mass.sum(-1), (x.log() if multiply else x).sum(-1))
+
+
+def test_the_golden_ratio_is_the_base_of_a_g_nalu():
+    torch.manual_seed(0)
+    unit, x, phi = UNITS["GNALU"](3, 2).double(), torch.rand(5, 3).double() + 1, (1 + 5**0.5) / 2
+    power = phi ** (2 * unit.weight_tanh)
+    W = (power - 1) / (power + 1) / (1 + phi**-unit.weight_sigmoid)
+    g = 1 / (1 + phi ** -(x @ unit.gate_weight.T))
+    base = torch.tensor(phi).double()
+    y = g * (x @ W.T) + (1 - g) * phi ** ((x + 1e-7).log() @ W.T / base.log())
+    torch.testing.assert_close(unit(x), y)

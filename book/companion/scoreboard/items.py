@@ -7,7 +7,7 @@ import pkgutil
 import re
 from collections.abc import Iterator
 
-from companion import division, nau_nmu, npu
+from companion import beyond, division, nau_nmu, npu
 from companion.experiment import Experiment
 from companion.experiment.errata import KINDS, Erratum
 from companion.experiment.statements import Item
@@ -19,7 +19,7 @@ PAPERS = {"nau-nmu": nau_nmu, "npu": npu, "division": division}
 
 def _experiments() -> Iterator[Experiment]:
     """The ``EXPERIMENT`` of every file that has one."""
-    for paper in PAPERS.values():
+    for paper in (*PAPERS.values(), beyond):
         for module in pkgutil.iter_modules(paper.__path__, f"{paper.__name__}."):
             found = getattr(importlib.import_module(module.name), "EXPERIMENT", None)
             if isinstance(found, Experiment):
