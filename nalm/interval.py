@@ -13,8 +13,8 @@ def wilson(rate: float, runs: float, confidence: float = 0.95) -> tuple[float, f
     >>> wilson(0.64, 25)
     (0.4451..., 0.7975...)
     """
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
-    z = norm.ppf((1 + confidence) / 2)
+    z = ndtri((1 + confidence) / 2)
     centre, half = rate + z**2 / (2 * runs), z * sqrt(rate * (1 - rate) / runs + z**2 / (4 * runs**2))
     return float((centre - half) / (1 + z**2 / runs)), float((centre + half) / (1 + z**2 / runs))

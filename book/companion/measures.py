@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -140,13 +141,20 @@ def median(values: Sequence[float], confidence: float = 0.95) -> Interval:
     >>> median([1000.0, 2000.0, 3000.0])
     Interval(estimate=2000.0, low=nan, high=nan, n=3)
     """
-    from scipy.stats import quantile_test
-
-    x = _present(values, "values")
+    x = np.sort(_present(values, "values"))
     if x.size == 0:
         return _nothing()
-    ends = quantile_test(x, p=0.5).confidence_interval(confidence_level=confidence)
-    return Interval(float(np.median(x)), float(ends.low), float(ends.high), x.size)
+    low, high = (float("nan") if place is None else x[place] for place in _places(x.size, confidence))
+    return Interval(float(np.median(x)), float(low), float(high), x.size)
+
+
+@cache
+def _places(n: int, confidence: float) -> list[int | None]:
+    """Which of so many ordered values are the ends of the median's interval."""
+    from scipy.stats import quantile_test
+
+    ends = quantile_test(np.arange(n), p=0.5).confidence_interval(confidence_level=confidence)
+    return [None if np.isnan(end) else int(end) for end in (ends.low, ends.high)]
 
 
 def solved_at(
@@ -429,9 +437,9 @@ def _likelihood_interval(
     maximum.
     """
     from scipy.optimize import brentq
-    from scipy.stats import chi2
+    from scipy.special import chdtri
 
-    level = profile(best) - chi2.ppf(confidence, df=1) / 2
+    level = profile(best) - chdtri(1, 1 - confidence) / 2
 
     def end(direction: float) -> float:
         inner, step = best, 0.05
@@ -446,14 +454,14 @@ def _likelihood_interval(
 
 
 def _student(x: np.ndarray, confidence: float, lowest: float = -np.inf, highest: float = np.inf) -> Interval:
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     if x.size == 0:
         return _nothing()
     average = float(np.clip(x.mean(), lowest, highest))
     if x.size == 1:
         return Interval(average, float("nan"), float("nan"), 1)
-    half = t.ppf((1 + confidence) / 2, x.size - 1) * x.std(ddof=1) / np.sqrt(x.size)
+    half = stdtrit(x.size - 1, (1 + confidence) / 2) * x.std(ddof=1) / np.sqrt(x.size)
     return Interval(average, float(max(average - half, lowest)), float(min(average + half, highest)), x.size)
 
 

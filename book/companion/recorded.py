@@ -19,7 +19,19 @@ def reader(folder: Path):
 
 def read(experiment: str) -> pd.DataFrame:
     """The published rows of an experiment, without their freshness; empty if there are none."""
-    return Store(PUBLISHED, experiment).read()
+    store = Store(PUBLISHED, experiment)
+    return _once(store.rows_file.parents[1], experiment, _state(store)).copy(deep=False)
+
+
+def _state(store: Store) -> tuple[tuple[int, int], ...]:
+    """Differs when a file has changed."""
+    files = [file.stat() for file in (store.rows_file, store.sidecar_file) if file.exists()]
+    return tuple((file.st_mtime_ns, file.st_size) for file in files)
+
+
+@cache
+def _once(folder: Path, experiment: str, state: tuple[tuple[int, int], ...]) -> pd.DataFrame:
+    return Store(folder, experiment).read()
 
 
 def _read(folder: Path, experiment: str) -> pd.DataFrame:

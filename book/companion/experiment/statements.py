@@ -166,9 +166,9 @@ _Z_95 = 1.959964
 @cache
 def _standard_errors(family: int) -> float:
     """How far apart one of so many numbers may be."""
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
-    return float(norm.isf(FALSE_ALARM / family / 2))
+    return float(-ndtri(FALSE_ALARM / family / 2))
 
 
 @dataclass(frozen=True)
@@ -617,9 +617,9 @@ def rate(number: float, runs: int, independent: float | None = None) -> Interval
 
 def student(number: float, standard_error: float, runs: int) -> Interval:
     """A published mean with its standard error."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
-    half = t.ppf(0.975, runs - 1) * standard_error
+    half = stdtrit(runs - 1, 0.975) * standard_error
     return Interval(number, number - half, number + half, runs)
 
 

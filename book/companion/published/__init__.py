@@ -60,15 +60,15 @@ def load(name: str) -> pd.DataFrame:
     >>> load("nau_nmu_table1").query("model == 'NMU' and metric == 'success_rate'").value.item()
     0.94
     """
-    if name not in names():
-        raise ValueError(f"No published table is called {name!r}: {nearest(name, names())}")
-    return _table(name).copy()
+    return _table(name).copy(deep=False)  # changing it copies what is changed
 
 
 @cache
 def _table(name: str) -> pd.DataFrame:
     import pandas as pd
 
+    if name not in names():
+        raise ValueError(f"No published table is called {name!r}: {nearest(name, names())}")
     table = pd.read_csv(_FOLDER / f"{name}.csv")
     table = table.rename(columns={"table_or_figure": "item", "figure_or_table": "item"})
     if "model" in table.columns:
@@ -81,6 +81,7 @@ def _table(name: str) -> pd.DataFrame:
     return table
 
 
+@cache
 def value(name: str, column: str = "value", **where: object) -> float:
     """The one number of a table whose columns have the given values.
 
