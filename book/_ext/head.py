@@ -1,24 +1,26 @@
 """The head of a chapter, made when the book is built.
 
-* ``{chapter-card}`` says which figures and tables of the paper the chapter reproduces and with which verdict,
-  how many runs are behind it and how fresh their rows are; folded, how to redraw, retrain and verify them, and
-  where they lie. Options: ``before``, the pages to read before, and ``rows``, results files besides those that
-  its items are judged by.
-* ``{chapter-picture} fig-losses-nru`` shows a figure of the chapter before its turn, with a link to it.
+* ``{chapter-card}`` says which figures and tables of the paper the chapter reproduces and with
+  which verdict, how many runs are behind it and how fresh their rows are; folded, how to redraw,
+  retrain and verify them, and where they lie. Options: ``before``, the pages to read before, and
+  ``rows``, results files besides those that its items are judged by.
+* ``{chapter-picture} fig-losses-nru`` shows a figure of the chapter before its turn, with a link.
 """
 
+import os
+from base64 import b64decode
 from collections.abc import Iterator
 from hashlib import sha256
-from base64 import b64decode
 from pathlib import Path
 
 import nbformat
 from computed import Written, rows
 from docutils import nodes
+from docutils.parsers.rst.directives import unchanged
 from freshness import of
 from nalm.records.code import least_fresh
-from sphinx.util.docutils import SphinxDirective
 from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
 
 from companion.scoreboard import EXPERIMENTS, PAPERS, VERDICTS, load
 
@@ -49,7 +51,7 @@ def hours(seconds: float) -> str:
 
 
 class Card(Written):
-    option_spec = {"before": str, "rows": str}  # noqa: RUF012  as docutils declares it
+    option_spec = {"before": unchanged, "rows": unchanged}  # noqa: RUF012, as docutils has it
 
     def lines(self) -> Iterator[str]:
         page = f"{self.env.docname}.ipynb"
@@ -58,19 +60,26 @@ class Card(Written):
         yield from ("::::{container} chapter-card", *self.items(page), *self.rows(names))
         if before := self.options.get("before", "").split():
             yield from (f"Read before: {', '.join(f'{{doc}}`{name}`' for name in before)}.", "")
-        yield from (":::{dropdown} Redraw, retrain, verify", *self.commands(page, names), ":::", "::::", "")
+        yield from (
+            ":::{dropdown} Redraw, retrain, verify",
+            *self.commands(page, names),
+            ":::",
+            "::::",
+            "",
+        )
 
     def items(self, page: str) -> Iterator[str]:
         """The figures and tables of the paper, those with one verdict together."""
         board = load()
         board = board[board["chapter"] == page]
         said = [
-            f"{', '.join(of_verdict['item'])} [{verdict}]{{.verdict .{verdict.split(',')[0].replace(' ', '-')}}}"
+            f"{', '.join(alike['item'])} [{verdict}]{{.{verdict.split(',')[0].replace(' ', '-')}}}"
             for verdict in VERDICTS
-            if len(of_verdict := board[board["verdict"] == verdict])
+            if len(alike := board[board["verdict"] == verdict])
         ]
         if said:
-            yield from (f"*{PAPERS[board['paper'].iloc[0]]}*: {' · '.join(said)}", "")
+            paper = PAPERS[board["paper"].iloc[0]]
+            yield from (f"{{doc}}`{paper} </book/scoreboard>`: {' · '.join(said)}", "")
 
     def rows(self, names: list[str]) -> Iterator[str]:
         """How many runs, what they cost and how fresh their rows are."""
@@ -86,7 +95,9 @@ class Card(Written):
 
     def commands(self, page: str, names: list[str]) -> Iterator[str]:
         cells = nbformat.read(ROOT / page, as_version=4).cells
-        parameters = "".join(cell.source for cell in cells if "parameters" in cell.metadata.get("tags", []))
+        parameters = "".join(
+            cell.source for cell in cells if "parameters" in cell.metadata.get("tags", [])
+        )
         yield from _command("Redraw the page from the recorded rows:", f"make rerun CHAPTER={page}")
         if "fresh: bool" in parameters:
             yield from _command(
@@ -98,11 +109,10 @@ class Card(Written):
                 "Train a random sample of the rows again and compare:",
                 *(f"make verify EXPERIMENT={name}" for name in names),
             )
-            yield from ("| results file | runs | one core | rows are | |", "|---|---|---|---|---|")
             for name in names:
                 part = rows(name)
                 cost = hours(part["seconds"].sum())
-                yield f"| `{name}` | {len(part):,} | {cost} | {of(name)} | {evidence(name)} |"
+                yield f"* `{name}`: {len(part):,} runs, {cost}, {of(name)}; {evidence(name)}"
             yield ""
         source = f"{'../' * self.env.docname.count('/')}_sources/{page}"
         yield from (f'<a href="{source}" download>The page as a notebook</a>', "")
@@ -127,7 +137,8 @@ class Picture(SphinxDirective):
         png = next(o.data["image/png"] for o in cell.outputs if "image/png" in o.get("data", {}))
         caption, messages = self.parse_inline(f"{{numref}}`{name}`")
         picture = nodes.image(uri=self.file_of(b64decode(png)), alt=shown["image"]["alt"])
-        return [nodes.container("", picture, nodes.paragraph("", "", *caption), classes=["chapter-picture"]), *messages]
+        where = nodes.paragraph("", "", *caption)
+        return [nodes.container("", picture, where, classes=["chapter-picture"]), *messages]
 
     def file_of(self, png: bytes) -> str:
         """The file that the figure itself is shown from, which is called by its content."""

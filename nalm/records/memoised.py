@@ -125,8 +125,8 @@ def run_all(
     folder = results_folder(results)
     if fresh and folder == PUBLISHED:
         raise ValueError(
-            f"fresh=True leaves published rows out of account, so results={results!r} cannot take the new ones; "
-            "allowed are '' and the path of another folder."
+            f"fresh=True leaves published rows out of account, so results={results!r} cannot take the new "
+            "ones; allowed are '' and the path of another folder."
         )
     store = Store(folder, experiment)
     sources = _sources((folder,) if fresh else (folder, PUBLISHED), (*also, experiment))
