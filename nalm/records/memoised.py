@@ -58,6 +58,7 @@ def run_all(
     compiled: bool | None = None,
     keep_states: bool = False,
     retrain: bool = False,
+    fresh: bool = False,
 ) -> pd.DataFrame:
     """The rows of runs, in their order; trains and records those that are not recorded yet.
 
@@ -84,6 +85,8 @@ def run_all(
             same runs goes on (:mod:`nalm.records.lengths`).
         retrain: whether runs whose recorded row is older than the code it depends on are missing too; the new
             row takes the place of one in the same folder.
+        fresh: whether published rows are left out of account, so that their runs are trained anew, with the
+            same seeds; rows that ``results`` has already count.
 
     Returns:
         A row per run with the columns :data:`nalm.records.store.COLUMNS`, the runs' labels and one column per
@@ -91,8 +94,8 @@ def run_all(
 
     Raises:
         ValueError: an empty selection, equal runs, a device that is not there, a scheduler that does not
-            answer, a damaged results file, or nothing recorded where nothing may be trained. Nothing is
-            trained then.
+            answer, a damaged results file, ``fresh`` with the published rows as results, or nothing recorded
+            where nothing may be trained. Nothing is trained then.
         RuntimeError: a worker that died, or that runs other code than this process, or ``compiled=True``
             where torch's compiler does not work. What others have finished is recorded.
         OSError: a folder that cannot be written to, or a full disk. What is recorded stays, and the same
@@ -119,8 +122,14 @@ def run_all(
         raise ValueError("Give an executor or the address of a scheduler, not both.")
     if executor is None and not scheduler:
         check_device(device)  # elsewhere, the workers check it
-    store = Store(results_folder(results), experiment)
-    sources = _sources(results_folder(results), (*also, experiment))
+    folder = results_folder(results)
+    if fresh and folder == PUBLISHED:
+        raise ValueError(
+            f"fresh=True leaves published rows out of account, so results={results!r} cannot take the new "
+            "ones; allowed are '' and the path of another folder."
+        )
+    store = Store(folder, experiment)
+    sources = _sources((folder,) if fresh else (folder, PUBLISHED), (*also, experiment))
     known = _known(sources, retrain)
     missing = sum(key not in known for key in keys)
     if missing and train:
@@ -242,11 +251,11 @@ def _check_labels(runs: list[Run]) -> None:
         raise ValueError(f"A label cannot be {lost[0]!r}: it would be read as a missing value.")
 
 
-def _sources(folder: Path, names: Sequence[str]) -> list[Store]:
-    """Where rows are read: the folder and the book's results, which come last, so that no local row takes the
-    place of a published one.
+def _sources(folders: Sequence[Path], names: Sequence[str]) -> list[Store]:
+    """Where rows are read. The book's results come last, so that no local row takes the place of a published
+    one.
     """
-    return [Store(place, name) for place in dict.fromkeys((folder, PUBLISHED)) for name in names]
+    return [Store(place, name) for place in dict.fromkeys(folders) for name in names]
 
 
 def _known(sources: list[Store], without_older: bool) -> dict[str, tuple[Store, dict[str, Any]]]:

@@ -4,6 +4,7 @@
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ def notebooks() -> list[Path]:
     return sorted(path for path in BOOK.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 
 
+PARAMETER = re.compile(r"^\w+: (int|float|str|bool|list) = ", re.MULTILINE)
 KEEPING = {"results", "record", "receipt"}
 """Parameters that say where something is kept."""
 
@@ -95,8 +97,9 @@ def attempt(
         cells, checks = [], []
         for parameters in sets:
             code = _cells(chapter, folder, parameters)
-            until = next(number for number, cell in enumerate(code) if "check(" in cell.source)
-            cells += code[: until + 1]
+            since = next(number for number, cell in enumerate(code) if PARAMETER.search(cell.source))
+            until = next(n for n, cell in enumerate(code) if n > since and "check(" in cell.source)
+            cells += [*code[: min(2, since)], *code[since : until + 1]]  # without what is derived before
             checks.append(len(cells) - 1)
         NotebookClient(
             nbformat.v4.new_notebook(cells=cells), km=kernel, timeout=300, allow_errors=True

@@ -19,6 +19,12 @@ def test_good_parameters_come_back_with_their_types():
     assert p.seeds == 25 and p.models == ["NMRU", "NRU"] and p.lr == 1.0 and isinstance(p.lr, float)
 
 
+def test_what_a_chapter_defined_before_its_parameters_is_its_own():
+    assert check({"eps": 0.1, "lines": []} | CELL, **RULES).seeds == 25
+    with pytest.raises(ValueError, match="no parameter 'sedes'"):
+        check({"eps": 0.1} | CELL | {"sedes": 3}, **RULES)
+
+
 def test_numbers_in_a_list_are_taken_from_text():
     """``-p inputs 2,10`` arrives as text."""
     cell = {"__annotations__": {"inputs": list, "lows": list}, "inputs": "10, 2", "lows": "-0.5"}

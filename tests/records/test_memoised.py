@@ -151,6 +151,19 @@ def test_a_published_row_counts_before_a_local_one(tmp_path, monkeypatch, traine
     )
 
 
+def test_fresh_trains_what_is_published_once(tmp_path, monkeypatch, trained):
+    published, own = tmp_path / "published", tmp_path / "own"
+    rows = ask(runs(range(2)), published)
+    monkeypatch.setattr(memoised, "PUBLISHED", published)
+    trained.clear()
+    for _ in range(2):  # the second time, the new rows are read
+        again = run_all(runs(range(2)), EXPERIMENT, results=str(own), progress=False, fresh=True)
+    assert [run.seed for run in trained] == [0, 1]
+    assert again["test_mse"].tolist() == rows["test_mse"].tolist()
+    with pytest.raises(ValueError, match="cannot take the new ones; allowed are"):
+        run_all(runs(range(2)), EXPERIMENT, results=str(published), progress=False, fresh=True)
+
+
 @pytest.mark.parametrize(
     ("asked", "results", "device", "sentence"),
     [

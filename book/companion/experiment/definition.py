@@ -119,12 +119,15 @@ class Experiment:
         """A row for each run that the parameters ask for: recorded rows are read, missing ones are
         trained.
 
-        A page with the parameter ``train`` trains them only if that is true.
+        A page with the parameter ``train`` trains them only if that is true, or ``fresh``: then published
+        rows are left out of account.
         """
+        fresh = getattr(p, "fresh", False)
         how = {
             "scheduler": getattr(p, "scheduler", ""),
-            "train": getattr(p, "train", True),
+            "train": getattr(p, "train", True) or fresh,
             "also": self.also,
+            "fresh": fresh,
         }
         asked = self.runs(p)
         parts = [

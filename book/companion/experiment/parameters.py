@@ -1,12 +1,13 @@
 """Parameters of a chapter: checked before anything trains.
 
-papermill passes unknown names with a mere warning and does not check types. A chapter's first cell declares
+papermill passes unknown names with a mere warning and does not check types. A cell of the chapter declares
 its parameters with their types,
 
     seeds: int = 25  # seeds 0 to seeds - 1
 
-and its second cell calls :func:`check`, which refuses names that were not declared, wrong types and
-impossible values.
+and the next cell calls :func:`check`, which refuses names that were not declared, wrong types and impossible
+values. papermill sets its values between the two, so that what was defined before the first parameter is the
+chapter's own.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def check(namespace: dict[str, Any], **rules: Rule) -> SimpleNamespace:
     """The parameters of a chapter, checked.
 
     Args:
-        namespace: ``globals()`` of the notebook, of which the first cell declared the parameters with
-            annotations.
+        namespace: ``globals()`` of the notebook, of which the cell before declared the parameters with
+            annotations. What stands in it before the first of them is not looked at.
         rules: further rules by parameter name. ``device``, ``results`` and ``scheduler`` are always checked,
             ``seeds`` and ``iterations`` are at least 1. Where a scheduler is named, its workers check the
             device.
@@ -111,7 +112,9 @@ def check(namespace: dict[str, Any], **rules: Rule) -> SimpleNamespace:
         name: getattr(kind, "__name__", str(kind))
         for name, kind in namespace.get("__annotations__", {}).items()
     }
-    for name, value in namespace.items():
+    names = list(namespace)
+    first = min((names.index(name) for name in declared), default=0)
+    for name, value in list(namespace.items())[first:]:
         misspelt = name.strip("_").lower() in declared and isinstance(value, int | float | str)
         if name not in declared and (_is_parameter(name, value) or misspelt):
             raise ValueError(f"There is no parameter {name!r}: {nearest(name, declared)}")

@@ -357,7 +357,7 @@ def followed(screened: Rows, p: SimpleNamespace) -> Rows:
     rest = [run for run in _screen(p, p.iterations) if (run.labels["operation"], run.seed) in lost]
     if not rest:
         return Rows(screened.frame.iloc[:0])
-    how = {"scheduler": p.scheduler, "train": p.train}
+    how = {"scheduler": p.scheduler, "train": p.train or p.fresh, "fresh": p.fresh}
     return Rows(run_all(rest, "nau-nmu/late", p.results, p.device, **how), p.results)
 
 

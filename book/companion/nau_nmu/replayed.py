@@ -129,7 +129,8 @@ def trained(runs: Sequence[Run], p: SimpleNamespace, longest: int | None = None)
             run.but(recipe=run.recipe.but(iterations=length))
             for run, length in zip(runs, lengths, strict=True)
         ]
-    return Rows(run_all(runs, EXPERIMENT, p.results, p.device, scheduler=p.scheduler), p.results)
+    how = {"scheduler": p.scheduler, "fresh": p.fresh}
+    return Rows(run_all(runs, EXPERIMENT, p.results, p.device, **how), p.results)
 
 
 def with_first(rows: pd.DataFrame) -> pd.DataFrame:
