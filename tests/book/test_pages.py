@@ -1,6 +1,7 @@
 """The built book as a reader meets it: in a browser, without a network, on a desk and on a phone."""
 
 import functools
+import gzip
 import http.server
 import importlib
 import pkgutil
@@ -17,6 +18,7 @@ from companion.widgets import WIDGETS
 from playwright.sync_api import Browser, Request
 
 import nalm
+from nalm.records import PUBLISHED, experiments
 
 ROOT = Path(__file__).parents[2]
 READERS = {"desk": (1280, 900, "light"), "phone": (390, 844, "dark")}
@@ -296,12 +298,13 @@ def test_every_notebook_is_in_the_book() -> None:
 
 
 class Links(HTMLParser):
-    """The names a page defines and the addresses it points to."""
+    """The names a page defines, the addresses it points to, and which of these are pictures."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
         self.names: set[str] = set()
         self.targets: list[str] = []
+        self.pictures: set[str] = set()
         self.feed(file.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -310,6 +313,8 @@ class Links(HTMLParser):
                 self.names.add(value or "")
             elif value and (name in ("href", "src", "poster") or (name == "data" and tag == "object")):
                 self.targets.append(value)
+                if tag == "img" and not urlsplit(value).scheme:
+                    self.pictures.add(unquote(value))
 
 
 def test_links_lead_somewhere(html: Path) -> None:
@@ -330,3 +335,35 @@ def test_links_lead_somewhere(html: Path) -> None:
             ):
                 broken.append(f"{page.relative_to(html)} → {target}")
     assert not broken, "\n".join(broken)
+
+
+def test_rows_are_in_the_site(html: Path) -> None:
+    """Under the addresses that pages name, and as they lie in the repository."""
+    rows = {f"{name}.csv": f"{name}.csv.gz" for name in experiments()}
+    rows |= {f"{name}.json": f"{name}.json" for name in experiments()}
+    rows |= {path.name: path.name for path in PUBLISHED.glob("*.csv")}
+    assert len(rows) > 50
+    for name, address in rows.items():
+        there = (html / "results" / address).read_bytes()
+        assert (gzip.decompress(there) if address.endswith(".gz") else there) == (
+            PUBLISHED / name
+        ).read_bytes()
+    page = Links(html / "book" / "rows.html")
+    assert {f"../results/{address}" for address in rows.values()} <= set(page.targets)
+
+
+DOWNLOADS = ("results", "_sources")
+"""What a reader takes away: rows, and the notebooks behind the pages."""
+
+
+def test_the_site_is_light(html: Path) -> None:
+    """Pages with their pictures, what a widget reads, and all of it but the downloads."""
+    size = {path.relative_to(html): path.stat().st_size for path in html.rglob("*") if path.is_file()}
+    whole = sum(bytes_ for path, bytes_ in size.items() if path.parts[0] not in DOWNLOADS)
+    assert whole < 60e6, f"{whole / 1e6:.0f} MB"
+    data = {path.name: bytes_ for path, bytes_ in size.items() if path.name.endswith("-data.js")}
+    assert data and max(data.values()) < 300e3, data
+    for page in (path for path in size if path.suffix == ".html" and path.parts[0] != "_static"):
+        parts = {html / page, *((html / page).parent / name for name in Links(html / page).pictures)}
+        heavy = sum(part.stat().st_size for part in parts)
+        assert heavy < 3e6, f"{page}: {heavy / 1e6:.1f} MB"
