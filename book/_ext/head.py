@@ -27,12 +27,6 @@ from companion.scoreboard import EXPERIMENTS, PAPERS, VERDICTS, load
 ROOT = Path(__file__).parents[2]
 
 
-def evidence(name: str) -> str:
-    """Links to the rows of a results file and to the configurations that they were trained with."""
-    file = f"/book/results/{name}"
-    return f"{{download}}`rows <{file}.csv>`, {{download}}`configurations <{file}.json>`"
-
-
 def results_of(page: str) -> dict[str, None]:
     """The results files that the items of a page are judged by."""
     items = [item for one in EXPERIMENTS if one.chapter == page for item in one.items]
@@ -112,7 +106,7 @@ class Card(Written):
             for name in names:
                 part = rows(name)
                 cost = hours(part["seconds"].sum())
-                yield f"* `{name}`: {len(part):,} runs, {cost}, {of(name)}; {evidence(name)}"
+                yield f"* `{name}`: {len(part):,} runs, {cost}, {of(name)}; {{rows}}`{name}`"
             yield ""
         source = f"{'../' * self.env.docname.count('/')}_sources/{page}"
         yield from (f'<a href="{source}" download>The page as a notebook</a>', "")

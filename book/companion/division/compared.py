@@ -43,8 +43,8 @@ def of(*models: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
 
 
 def part(rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None) -> pd.DataFrame:
-    rows = rows[rows["model"] == model]
-    return rows if ranges is None else rows[rows["range"].isin(list(ranges))]
+    chosen = rows["model"] == model
+    return rows[chosen if ranges is None else chosen & rows["range"].isin(list(ranges))]
 
 
 def success(rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None) -> Interval:
