@@ -77,12 +77,20 @@ class LineSearch:
     Args:
         origin, direction: (parameters,) of the line.
         loss, gradient: at the origin.
+        check_flatness: end, without the conditions, at the lower end of a bracket if the loss at its upper end
+            is no higher, before and after a round. LineSearches has had that from the beginning; in its later
+            versions it is off.
     """
 
     def __init__(
-        self, origin: np.ndarray, direction: np.ndarray, loss: float, gradient: np.ndarray
+        self,
+        origin: np.ndarray,
+        direction: np.ndarray,
+        loss: float,
+        gradient: np.ndarray,
+        check_flatness: bool = True,
     ) -> None:
-        self.origin, self.direction = origin, direction
+        self.origin, self.direction, self.check_flatness = origin, direction, check_flatness
         self.start = Trial(0.0, loss, float(gradient @ direction), gradient)
         self.limit = loss + TOLERATED * abs(loss)
 
@@ -116,7 +124,7 @@ class LineSearch:
                 return found
             self._require(lower.step < higher.step)
             if higher.step - lower.step < SHRINKAGE * (high.step - low.step):
-                if _flat(low, high) and _flat(lower, higher):
+                if self.check_flatness and _flat(low, high) and _flat(lower, higher):
                     return lower
                 low, high = lower, higher
             else:
