@@ -5,8 +5,8 @@ gradient. So the questions of all runs are answered together.
 
 Hager and Zhang, *A new conjugate gradient method with guaranteed descent and an efficient line search* (SIAM
 J. Optim. 16, 2005), section 4; *Algorithm 851* (ACM TOMS 32, 2006). The letters and numbers in brackets are
-the steps of their algorithm. What it leaves open, and when the minimiser ends, is as in Julia's packages Optim
-0.21 and LineSearches 7.0.
+the steps of their algorithm. What it leaves open, and when the minimiser ends, is as in Julia's packages
+Optim 0.21 and LineSearches 7.0.
 """
 
 from __future__ import annotations
@@ -77,9 +77,8 @@ class LineSearch:
     Args:
         origin, direction: (parameters,) of the line.
         loss, gradient: at the origin.
-        check_flatness: end, without the conditions, at the lower end of a bracket if the loss at its upper end
-            is no higher, before and after a round. LineSearches has had that from the beginning; in its later
-            versions it is off.
+        check_flatness: end, without the conditions, at the lower end of a bracket if the loss at its upper
+            end is no higher, before and after a round. In later versions of LineSearches it is off.
     """
 
     def __init__(
