@@ -85,8 +85,9 @@ def test_digits_of_more_epochs_are_counted_from_where_the_shorter_runs_end(tmp_p
 DIGITS = [job for job in QUEUE if "epochs" in job.what]
 
 
-def test_digits_come_after_the_division_paper_and_by_seed():
-    assert QUEUE.index(DIGITS[0]) == 3 and "epochs" in QUEUE[4].what and "epochs" not in QUEUE[5].what
+def test_digits_come_after_the_division_paper_and_figure_4_of_the_npu_and_by_seed():
+    assert len(QUEUE[3].runs()) == 300 and "npu" in QUEUE[3].what
+    assert QUEUE.index(DIGITS[0]) == 4 and "epochs" in QUEUE[5].what and "epochs" not in QUEUE[6].what
     runs = DIGITS[0].runs()
     assert [run.seed for run in runs] == [seed for seed in range(5) for _ in MODELS_OF_DIGITS["product"]]
     assert {run.recipe.iterations for run in runs} == {HORIZON * 388}
@@ -112,7 +113,7 @@ def test_a_stopped_training_says_how_it_goes_on(tmp_path, monkeypatch, capsys):
     assert "goes on from here" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("job", QUEUE[5:10], ids=lambda job: job.what)
+@pytest.mark.parametrize("job", QUEUE[6:11], ids=lambda job: job.what)
 def test_the_queue_starts_from_the_second_draw(job):
     runs = job.runs()
     assert {run.model.draws for run in runs} == {2} and {run.recipe.stream for run in runs} == {"common"}
