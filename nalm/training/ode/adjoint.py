@@ -54,7 +54,7 @@ def backward_points(times: Tensor, step: float) -> Tensor:
 
 
 class AdjointRollout:
-    """As :class:`~nalm.training.ode.rollout.Rollout`, but the states at the times are differentiated by the
+    """As ``Rollout``, but the states at the times are differentiated by the
     adjoint equation. Those after all steps are not differentiated.
 
     Args:
@@ -129,7 +129,7 @@ class _Solution(torch.autograd.Function):
 class AdjointEnsemble(HagerZhangEnsemble):
     """As :class:`~nalm.training.ode.ensemble.NODEEnsemble`, for models that are
     :class:`~nalm.models.AdjointNODE`: the penalties are differentiated as they are, the mean squared error by
-    :class:`AdjointRollout`. It takes both kinds of second stage.
+    ``AdjointRollout``. It takes both kinds of second stage.
     """
 
     def _rollout(self, times: Tensor, compiled: bool) -> Any:

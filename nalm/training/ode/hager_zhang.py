@@ -319,7 +319,7 @@ def _times_inverse_hessian(
 
 class HagerZhangEnsemble(NODEEnsemble):
     """As :class:`~nalm.training.ode.ensemble.NODEEnsemble`, for recipes that end with
-    :class:`~nalm.training.optimisers.HagerZhangLBFGS`.
+    :class:`~nalm.training.HagerZhangLBFGS`.
 
     An interrupted second stage is done again from its beginning, to the same bits.
     """
