@@ -79,7 +79,7 @@ class AdjointNODE(NODE):
     """
 
     kind: Literal["AdjointNODE"] = "AdjointNODE"  # type: ignore[assignment]
-    method: Literal["euler"] = "euler"  # type: ignore[assignment]
+    method: Literal["euler"] = "euler"
 
 
 class ODENetwork(nn.Module):

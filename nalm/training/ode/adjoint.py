@@ -72,7 +72,7 @@ class AdjointRollout:
         self.shown = (points - times[:, None]).abs().argmin(1)
 
         def jacobian(parameters: Tensors, y: Tensor) -> Tensor:
-            _, pull = vjp(lambda y: derivative(parameters, y), y)
+            pull = vjp(lambda y: derivative(parameters, y), y)[1]
             rows = torch.eye(y.shape[-1], dtype=y.dtype, device=y.device)
             return torch.stack([pull(row.expand_as(y))[0] for row in rows], -2)
 
