@@ -174,3 +174,36 @@ def test_the_inverse_hessian_fulfils_the_secant_equation_and_is_that_of_bfgs():
         inverse = v.T @ inverse @ v + rho * np.outer(s, s)
     gradient = random.normal(size=4)
     np.testing.assert_allclose(_times_inverse_hessian(gradient, pairs), inverse @ gradient, rtol=1e-10)
+
+
+def test_two_steps_that_do_not_change_the_loss_are_the_last_ones():
+    found, iterations = minimise_by_line_searches(
+        lambda x: (np.full(len(x), 7.0), 4 * x**3), np.array([[9.0]]), HagerZhangLBFGS()
+    )
+    assert iterations[0] == 2 and found[0, 0] not in (0.0, 9.0)
+
+
+def test_an_error_late_in_the_minimisation_leads_back_to_its_start():
+    """One loss that is not there ends the run if it belongs to a bracket, and is stepped over otherwise."""
+    start, ends = np.array([[-1.2, 1.0]]), []
+    for missing in range(5, 30):
+        asked = iter(range(1000))
+
+        def losses(x, asked=asked, missing=missing):
+            values, gradients = rosenbrocks(x)
+            return values + (np.nan if next(asked) == missing else 0.0), gradients
+
+        found, iterations = minimise_by_line_searches(losses, start, HagerZhangLBFGS())
+        ends.append((found.tolist() == start.tolist(), np.allclose(found, 1.0), iterations[0] == 0))
+    assert set(ends) == {(True, False, True), (False, True, False)}
+
+
+def test_a_direction_that_ascends_is_replaced_by_the_gradient_and_forgotten_are_the_pairs():
+    """Of a wavy loss some changes of the gradient have the wrong sign; every step descends all the same."""
+
+    def losses(x):
+        return (np.cos(3 * x) + 0.1 * x**2).sum(1), -3 * np.sin(3 * x) + 0.2 * x
+
+    starts = np.random.RandomState(0).uniform(-4, 4, (40, 3))
+    found, _ = minimise_by_line_searches(losses, starts, HagerZhangLBFGS())
+    assert (losses(found)[0] < losses(starts)[0]).all() and np.abs(losses(found)[1]).max() < 1e-4
