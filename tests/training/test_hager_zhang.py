@@ -9,6 +9,8 @@ from nalm.training.ode.hager_zhang import (
     Inconsistent,
     LineSearch,
     NotFound,
+    Trial,
+    _minimised,
     _times_inverse_hessian,
     minimise_by_line_searches,
 )
@@ -198,12 +200,26 @@ def test_an_error_late_in_the_minimisation_leads_back_to_its_start():
     assert set(ends) == {(True, False, True), (False, True, False)}
 
 
-def test_a_direction_that_ascends_is_replaced_by_the_gradient_and_forgotten_are_the_pairs():
-    """Of a wavy loss some changes of the gradient have the wrong sign; every step descends all the same."""
+def asked(search, *answers):
+    """What a search asks for in one dimension, given the losses and slopes that it is told."""
+    places = [next(search)]
+    for loss, slope in answers:
+        places.append(search.send((loss, np.array([slope]))))
+    return [float(place[0]) for place in places]
 
-    def losses(x):
-        return (np.cos(3 * x) + 0.1 * x**2).sum(1), -3 * np.sin(3 * x) + 0.2 * x
 
-    starts = np.random.RandomState(0).uniform(-4, 4, (40, 3))
-    found, _ = minimise_by_line_searches(losses, starts, HagerZhangLBFGS())
-    assert (losses(found)[0] < losses(starts)[0]).all() and np.abs(losses(found)[1]).max() < 1e-4
+def test_it_bisects_until_the_slope_turns():
+    line = LineSearch(X, np.ones(1), 0.0, -np.ones(1))
+    high = Trial(1.0, 3.0, -1.0, -np.ones(1))
+    search = line._bisected(line.start, high)
+    assert asked(search, (-1.0, -1.0), (2.0, -1.0), (-2.0, -1.0)) == [0.5, 0.75, 0.625, 0.6875]
+    with pytest.raises(StopIteration) as end:
+        search.send((-1.0, np.ones(1)))
+    assert [one.step for one in end.value.value] == [0.625, 0.6875]
+
+
+def test_a_direction_that_ascends_is_replaced_by_the_gradient():
+    """The first search ends with a slope that is steeper than at first, so its pair has the wrong sign."""
+    answers = (0.0, -1.0), (-1.0, -2.0), (-5.0, 1.0), (-2.0, -1.5)
+    places = asked(_minimised(X, HagerZhangLBFGS()), *answers)
+    assert places == pytest.approx([0, 1, 5, 11 / 3, 11 / 3 + 1.5])
