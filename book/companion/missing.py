@@ -3,8 +3,9 @@
 A **job** is one or several lines of a figure or table. Rows go to a store of their own, from which
 ``make take-rows`` takes them up. Interrupted at any moment, the same command goes on: what is trained is
 recorded after each ensemble, and a long training goes on from its last checkpoint. Sequences of digits are
-trained for 110 of their 1,001 epochs first; the longer runs go on from there. All else is the arm *replay*,
-which starts from the authors' second draw of the initial weights.
+trained for 110 of their 1,001 epochs first; the longer runs go on from there. The fractional SIR model is
+trained with its authors' gradient and line search. All else is the arm *replay*, which starts from the
+authors' second draw of the initial weights.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from nalm.training import Run
 
 from companion.beyond import leaderboard, tuned
 from companion.nau_nmu import digit_runs, hidden_sizes, settings, subset_shapes
+from companion.npu import fractional_sir
 from companion.replay import replayed, replays
 
 __all__ = ["QUEUE", "Job", "left", "listed", "table", "train"]
@@ -125,6 +127,7 @@ RANGES, HIDDEN = "nau-nmu/ranges", "nau-nmu/hidden"
 
 QUEUE: tuple[Job, ...] = (
     *map(_division, ("mixed-signs", "distributions", "inside-the-nmru")),
+    Job("npu Figure 4, the authors' gradient", "npu/fractional-sir", fractional_sir.authors_runs),
     *(_leaderboard(operation, inputs) for inputs in (2, 10) for operation in leaderboard.OPERATIONS),
     *(_tuned(f"rung {rung + 1} of {len(tuned.RUNGS)}", rung) for rung in range(len(tuned.RUNGS))),
     *(_tuned(f"chosen settings, {inputs} inputs", None, inputs) for inputs in (2, 10)),

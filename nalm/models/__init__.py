@@ -8,11 +8,12 @@ of units. ``recorded`` is how the names of the parameters begin that rows keep.
 from nalm.extras import train as _  # noqa: F401
 from nalm.models.digit_sequence import DigitCNN, DigitSequence, DigitSequenceNetwork, activation_penalty
 from nalm.models.gated_stack import GatedStack
-from nalm.models.node import NODE, ODENetwork
+from nalm.models.node import NODE, AdjointNODE, ODENetwork
 from nalm.models.stack import Layer, Stack
 
 __all__ = [
     "NODE",
+    "AdjointNODE",
     "AnyModel",
     "DigitCNN",
     "DigitSequence",
@@ -24,4 +25,4 @@ __all__ = [
     "activation_penalty",
 ]
 
-AnyModel = Stack | GatedStack | DigitSequence | NODE
+AnyModel = Stack | GatedStack | DigitSequence | NODE | AdjointNODE

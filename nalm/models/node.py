@@ -13,7 +13,7 @@ from nalm.models.stack import Layer
 from nalm.units.functional import clamped
 from nalm.values import Value
 
-__all__ = ["NODE", "Method", "ODENetwork"]
+__all__ = ["NODE", "AdjointNODE", "Method", "ODENetwork"]
 
 Method = Literal["euler", "rk4"]
 
@@ -65,6 +65,21 @@ class NODE(Value):
         units = [layer.build(size) for layer, size in zip(self.layers, sizes, strict=False)]
         field = nn.Sequential(*units).double()
         return ODENetwork(field, self.initial_state, self.method, self.step, self.positive)
+
+
+class AdjointNODE(NODE):
+    """A :class:`NODE` that is trained with the gradient of the continuous adjoint, as Julia's DiffEqFlux 1.10
+    does by default, in place of that of its discrete solution.
+
+    The adjoint equation is solved backwards in time with the same method and step.
+
+    >>> layers = (Layer(unit="RealNPU", out_features=6), Layer(unit="NAU", out_features=3))
+    >>> AdjointNODE(layers=layers, initial_state=(100.0, 0.01, 0.0)).step
+    1.0
+    """
+
+    kind: Literal["AdjointNODE"] = "AdjointNODE"  # type: ignore[assignment]
+    method: Literal["euler"] = "euler"
 
 
 class ODENetwork(nn.Module):

@@ -5,7 +5,7 @@ from nalm.training.checkpoint import Checkpoint
 from nalm.training.ensemble import Ensemble, check_device
 from nalm.training.graphed import GraphedEnsemble
 from nalm.training.log import Log
-from nalm.training.optimisers import LBFGS, SGD, Adam, RMSProp
+from nalm.training.optimisers import LBFGS, SGD, Adam, HagerZhangLBFGS, RMSProp
 from nalm.training.penalties import L1, ActivationPenalty, Discretisation, Norms
 from nalm.training.recipe import Recipe
 from nalm.training.run import Run
@@ -21,6 +21,7 @@ __all__ = [
     "Discretisation",
     "Ensemble",
     "GraphedEnsemble",
+    "HagerZhangLBFGS",
     "Log",
     "Norms",
     "RMSProp",

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from nalm.values import Value
 
-__all__ = ["LBFGS", "SGD", "Adam", "Optimiser", "RMSProp"]
+__all__ = ["LBFGS", "SGD", "Adam", "HagerZhangLBFGS", "Optimiser", "RMSProp"]
 
 Tensors = dict[str, Tensor]
 
@@ -105,6 +105,20 @@ class LBFGS(Value):
     iterations: PositiveInt = 1000
     memory: PositiveInt = 10
     gradient_tolerance: PositiveFloat = 1e-8
+
+
+class HagerZhangLBFGS(LBFGS):
+    """L-BFGS with the line search of Hager and Zhang (2005), as Julia's Optim 0.21 has it: it ends with the
+    first line search that fails and keeps the last parameters, not the best ones. Where losses and slopes
+    contradict each other, it keeps those with which it began.
+
+    The defaults are Optim's.
+
+    >>> HagerZhangLBFGS().memory
+    10
+    """
+
+    kind: Literal["HagerZhangLBFGS"] = "HagerZhangLBFGS"  # type: ignore[assignment]
 
 
 Optimiser = Adam | SGD | RMSProp

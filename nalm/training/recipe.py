@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from nalm.training.losses import LOSSES
-from nalm.training.optimisers import LBFGS, Optimiser
+from nalm.training.optimisers import LBFGS, HagerZhangLBFGS, Optimiser
 from nalm.training.penalties import Penalty
 from nalm.units.checks import choose
 from nalm.values import Value
@@ -32,7 +32,7 @@ class Recipe(Value):
         selection: which evaluated model is reported: ``"best-validation"`` (first minimum of the validation
             error) or ``"last"``.
         finish: a second stage after the iterations, for models whose loss is the same in every iteration; see
-            :class:`LBFGS`.
+            :class:`LBFGS` and :class:`HagerZhangLBFGS`.
         stream: ``"own"`` (each run draws its own batches), ``"common"`` (all runs of an ensemble see the same
             uniform numbers) or ``"numpy"`` (each run draws the batches that the papers' code draws for its
             seed, inputs and targets, in float64 on the host).
@@ -52,7 +52,7 @@ class Recipe(Value):
     loss: str = "mse"
     penalties: tuple[Annotated[Penalty, Field(discriminator="kind")], ...] = ()
     clip_gradient_norm: PositiveFloat | None = None
-    finish: LBFGS | None = None
+    finish: Annotated[LBFGS | HagerZhangLBFGS, Field(discriminator="kind")] | None = None
     selection: Literal["best-validation", "last"] = "best-validation"
     stream: Literal["own", "common", "numpy"] = "own"
 

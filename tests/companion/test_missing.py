@@ -89,7 +89,8 @@ def test_digits_come_after_the_division_paper_and_by_seed():
     first = QUEUE.index(DIGITS[0])
     before = [job.what.partition(",")[0] for job in QUEUE[:first]]
     assert before[0] == "division/mixed-signs"
-    assert set(before[3:]) == {"leaderboard as published", "leaderboard tuned alike"}
+    assert before[3].startswith("npu Figure 4") and len(QUEUE[3].runs()) == 300
+    assert set(before[4:]) == {"leaderboard as published", "leaderboard tuned alike"}
     assert "epochs" in QUEUE[first + 1].what and "epochs" not in QUEUE[first + 2].what
     runs = DIGITS[0].runs()
     assert [run.seed for run in runs] == [seed for seed in range(5) for _ in MODELS_OF_DIGITS["product"]]

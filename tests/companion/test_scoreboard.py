@@ -17,6 +17,7 @@ from companion.measures import Interval
 from companion.nau_nmu import drawn, gates, penalty, ranges, subset_arithmetic
 from companion.nau_nmu import hidden_sizes as hidden
 from companion.nau_nmu import settings as nau_nmu
+from companion.npu import fractional_sir
 from companion.scoreboard import ITEMS, Comparison
 from companion.scoreboard import board as board_module
 from companion.scoreboard.__main__ import main
@@ -1188,6 +1189,28 @@ def test_npu_figure_4_differs_if_the_npu_does_not_fit(book):
     _record(book, "npu/fractional-sir", _fsir(valid_mse=0.5))
     figure = _judge(book, "npu", "Figure 4")
     assert figure["verdict"] == "differs" and "the NPU reaches a lower MSE than Dense" in figure["differing"]
+
+
+def test_npu_figure_4_is_explained_by_all_runs_with_the_authors_gradient():
+    """Here dense networks of more than 60 parameters fit; with the authors' gradient as published."""
+    theirs = pd.DataFrame(_fsir()).assign(stream="common")
+    large = (theirs["model"] == "Dense") & (theirs["parameters_above_0.001"] > 60)
+    ours = theirs.assign(valid_mse=theirs["valid_mse"].mask(large, 0.09))
+
+    def named(rows):
+        return rows.assign(model=rows["model"].map(fractional_sir.as_authors))
+
+    for arm, verdict, said in (
+        (named(theirs)[:0], "differs", "not run"),
+        (named(theirs)[:299], "differs", "not run"),
+        (named(theirs), "differs, explained", "6 of 6"),
+        (named(ours), "differs", "5 of 6"),
+    ):
+        rows = pd.concat([ours, arm], ignore_index=True)
+        judged = fractional_sir.EXPERIMENT.item("Figure 4").judge(rows, lambda name, rows=rows: rows)
+        differing = [one.what for one in judged.statements if not one.agrees]
+        assert differing == ["Dense: runs with an MSE below 0.1"]
+        assert judged.verdict == verdict and said in judged.explanation
 
 
 def test_npu_figure_5_differs_without_a_unit_for_the_transmission(book):

@@ -25,8 +25,10 @@ from companion.figures import Figure, courses, scatter
 from companion.npu.formulas import latex
 from companion.npu.fractional_sir import (
     DETOURS,
+    LIMITS,
     MODELS,
     SOLVERS,
+    as_authors,
     drawn_weights,
     front,
     largest_imaginary,
@@ -156,6 +158,27 @@ def without_lbfgs(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, _
     }
     caption = f"Share of runs with a training MSE below 0.1, h = {_said(p.first_order)}"
     return Table(lines, caption), numbers
+
+
+def as_the_authors(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:
+    """How many runs fit with the authors' gradient and line search, and what becomes of their L-BFGS."""
+    theirs, lines, agreeing = grid(every, p, p.authors, tail=as_authors("")), [], []
+    for model, limit in product(p.models, LIMITS):
+        ours, adjoint = (
+            share(main.frame, model, limit),
+            share(theirs.frame, model, limit, as_authors(model)),
+        )
+        line = {"model": model, "runs with an MSE below": text(limit), "ours": ours.ours}
+        lines.append(line | {"as the authors": adjoint.ours, "published": ours.published})
+        agreeing.append(adjoint.agrees)
+    numbers = {"agree_authors": f"{sum(agreeing)} of {len(agreeing)}" if len(theirs) else NOT_RUN}
+    for name, model in _SHORT.items():
+        group = theirs.of(model=as_authors(model))
+        numbers[f"{name}_authors"] = _fit(group)
+        numbers[f"{name}_undone"] = group.share(group.frame["finish_iterations"] == 0)
+        numbers[f"{name}_iterations"] = group.whole("finish_iterations", pd.Series.median)
+    caption = "Share of runs below a training MSE, with our gradient and L-BFGS and with the authors'"
+    return Table(lines if len(theirs) else [], caption), numbers
 
 
 def cut_short(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:

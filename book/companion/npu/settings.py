@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from nalm.models import NODE, Layer
-from nalm.training import L1, LBFGS, Adam, Recipe, RMSProp
+from nalm.models import NODE, AdjointNODE, Layer
+from nalm.training import L1, LBFGS, Adam, HagerZhangLBFGS, Recipe, RMSProp
 
 from companion.experiment import Arm
 
@@ -42,6 +42,8 @@ def fsir_arm(
     iterations: int = 3000,
     finish: int = 1000,
     arm: Literal["code", "text"] = "code",
+    gradient: Literal["discrete", "adjoint"] = "discrete",
+    line_search: Literal["more-thuente", "hager-zhang"] = "more-thuente",
 ) -> Arm:
     """A neural differential equation of the fractional SIR experiment (Figures 4 and 5, Table A1).
 
@@ -56,6 +58,8 @@ def fsir_arm(
         finish: at most so many iterations of L-BFGS.
         arm: ``"code"``: RMSProp, and power units and NAU start with a fifth of Glorot's weights;
             ``"text"``: Adam, and all of Glorot's weights.
+        gradient: of the discrete solution, or by the continuous adjoint, as in the code.
+        line_search: of L-BFGS: SciPy's, or that of Hager and Zhang as the code has it.
 
     >>> fsir_arm("RealNPU", hidden=6, penalty=1.0).model.layers[0].out_features
     6
@@ -70,7 +74,7 @@ def fsir_arm(
     else:
         layers = (Layer(unit=model, out_features=hidden, options=scale), nau)
     step = 1.0 if method == "euler" else 0.5
-    node = NODE(
+    node = (AdjointNODE if gradient == "adjoint" else NODE)(
         layers=layers,
         initial_state=(100.0, 0.01, 0.0),
         method=method,
@@ -84,7 +88,7 @@ def fsir_arm(
         batch_size=40,
         log_interval=500,
         penalties=(L1(start=penalty, end=penalty),) if penalty else (),
-        finish=LBFGS(iterations=finish),
+        finish=(HagerZhangLBFGS if line_search == "hager-zhang" else LBFGS)(iterations=finish),
         selection="last",
         stream="common",
     )
