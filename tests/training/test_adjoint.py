@@ -186,20 +186,6 @@ def test_a_diverged_run_is_recorded_and_harms_no_other(tmp_path):
     assert rows["model"].tolist() == ["AdjointNODE"] * 2
 
 
-@pytest.mark.parametrize("kind", [NODE, AdjointNODE])
-def test_the_loss_is_no_number_where_the_solver_would_give_up(kind):
-    """The states of the second run overflow and then are no numbers, those of the third only overflow."""
-    runs = [run(seed, node(kind, "RealNPU"), finish=HagerZhangLBFGS(iterations=3)) for seed in range(3)]
-    ensemble = trainer_of(runs[0])(runs, compiled=False)
-    x = ensemble._flat(ensemble.parameters)
-    states = torch.zeros(5, 3, 3)
-    states[2, 1, 0], states[3:, 1], states[4, 2] = torch.inf, torch.nan, torch.nan
-    gradients = ensemble._gradients
-    losses = torch.tensor([1.0, torch.nan, torch.nan])
-    ensemble._gradients = lambda *arguments: (losses, gradients(*arguments)[1], states)
-    np.testing.assert_array_equal(ensemble._answer(x)[0], [1.0, np.nan, np.inf])
-
-
 def test_keys_and_code_say_how_a_run_is_trained():
     runs = [
         run(0, node(kind), finish=finish)

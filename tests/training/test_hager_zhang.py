@@ -107,9 +107,9 @@ def test_the_first_step_is_never_taken_at_once():
 
 
 def test_from_where_there_is_no_loss_it_steps_back():
-    step, tried = searched(lambda a: (a - 0.02) ** 2 if a < 0.2 else np.inf, lambda a: 2 * (a - 0.02))
+    step, tried = searched(lambda a: (a - 0.02) ** 2 if a < 0.2 else np.nan, lambda a: 2 * (a - 0.02))
     assert tried[:2] == [1.0, pytest.approx(0.1)] and step == pytest.approx(0.02)
-    assert searched(lambda a: 0.0 if a == 0 else np.inf, lambda a: -1.0)[0] == 0.0
+    assert searched(lambda a: 0.0 if a == 0 else np.nan, lambda a: -1.0)[0] == 0.0
 
 
 def test_what_cannot_be_searched():
@@ -120,9 +120,7 @@ def test_what_cannot_be_searched():
     with pytest.raises(NotFound):
         searched(lambda a: -a if a < 3 else np.inf, lambda a: -1.0)  # ever nearer to there
     with pytest.raises(Inconsistent):
-        searched(lambda a: (a - 0.3) ** 2 if a in (0, 1) else np.inf, lambda a: 2 * (a - 0.3))
-    with pytest.raises(Inconsistent):
-        searched(lambda a: (a - 0.02) ** 2 if a < 0.2 else np.nan, lambda a: 2 * (a - 0.02))
+        searched(lambda a: (a - 0.3) ** 2 if a in (0, 1) else np.nan, lambda a: 2 * (a - 0.3))
 
 
 def rosenbrocks(x):
@@ -155,14 +153,14 @@ def test_a_run_without_a_step_ends_and_one_whose_slopes_lie_is_back_at_its_start
     def losses(x):
         bowl = (x**2).sum(1)
         hole = np.isin(x[3, 0], [9.0, -9.0])  # the start, and the first step of L-BFGS
-        values = np.array([bowl[0], x[1, 0], 7.0, bowl[3] if hole else np.inf, np.nan])
+        values = np.array([bowl[0], x[1, 0], 7.0, bowl[3] if hole else np.nan, np.nan])
         return values, np.stack([2 * x[0], np.ones(1), np.ones(1), 2 * x[3], 2 * x[4]])
 
     starts = np.full((5, 1), 9.0)
     with np.errstate(all="ignore"):
         found, iterations = minimise_by_line_searches(losses, starts, HagerZhangLBFGS())
     assert found[:, 0].tolist() == [0.0, 9.0, 9.0, 9.0, 9.0]
-    assert iterations.tolist() == [1, 1, 1, 0, 0]
+    assert iterations.tolist() == [1, 1, 1, 0, 1]
 
 
 def test_the_inverse_hessian_fulfils_the_secant_equation_and_is_that_of_bfgs():
@@ -188,14 +186,14 @@ def test_two_steps_that_do_not_change_the_loss_are_the_last_ones():
 
 
 def test_an_error_late_in_the_minimisation_leads_back_to_its_start():
-    """A loss that is infinite once ends the run if it belongs to a bracket, and is stepped over otherwise."""
+    """One loss that is not there ends the run if it belongs to a bracket, and is stepped over otherwise."""
     start, ends = np.array([[-1.2, 1.0]]), []
     for missing in range(5, 30):
         asked = iter(range(1000))
 
         def losses(x, asked=asked, missing=missing):
             values, gradients = rosenbrocks(x)
-            return values + (np.inf if next(asked) == missing else 0.0), gradients
+            return values + (np.nan if next(asked) == missing else 0.0), gradients
 
         found, iterations = minimise_by_line_searches(losses, start, HagerZhangLBFGS())
         ends.append((found.tolist() == start.tolist(), np.allclose(found, 1.0), iterations[0] == 0))

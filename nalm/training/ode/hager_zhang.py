@@ -64,7 +64,7 @@ class NotFound(Exception):
 
 
 class Inconsistent(Exception):
-    """Losses and slopes contradict each other or are not finite within a bracket, or a loss is no number."""
+    """Losses and slopes contradict each other, or are not finite within a bracket."""
 
 
 class LineSearch:
@@ -72,7 +72,7 @@ class LineSearch:
 
     With the loss φ(α) at the step α: φ(α) ≤ φ(0) + δ α φ'(0) or, approximately, (2δ − 1) φ'(0) ≥ φ'(α) and
     φ(α) ≤ φ(0) + ε |φ(0)|; and φ'(α) ≥ σ φ'(0). Only steps that a secant gives are asked for that, so the
-    first one never ends the search. It steps back from an infinite loss; one that is no number is an error.
+    first one never ends the search.
 
     Args:
         origin, direction: (parameters,) of the line.
@@ -140,7 +140,6 @@ class LineSearch:
 
     def _trial(self, step: float) -> Asking[Trial]:
         loss, gradient = yield self.origin + step * self.direction
-        self._require(not np.isnan(loss))
         return Trial(step, float(loss), float(gradient @ self.direction), gradient)
 
     def _finite_trial(self, step: float) -> Asking[Trial]:
@@ -243,8 +242,8 @@ def minimise_by_line_searches(
         settings: iterations, memory, tolerance.
 
     Returns:
-        The last parameters (runs, parameters), and the iterations (runs,) that were done. A run is back at
-        its start, after no iterations, if its losses and slopes contradict each other or one is no number.
+        The last parameters (runs, parameters), and the iterations (runs,) that were done. A run whose losses
+        and slopes contradict each other is back at its start, after no iterations.
 
     >>> def bowls(x):
     ...     return ((x - 3.0) ** 2).sum(1), 2 * (x - 3.0)
@@ -274,8 +273,6 @@ def _minimised(start: np.ndarray, settings: HagerZhangLBFGS) -> Asking[tuple[np.
     x, unchanged = start, 0
     pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=settings.memory)
     loss, gradient = yield x
-    if np.isnan(loss):
-        return start, 0
     for iteration in range(settings.iterations):
         if np.abs(gradient).max() <= settings.gradient_tolerance:
             return x, iteration
@@ -326,16 +323,6 @@ class HagerZhangEnsemble(NODEEnsemble):
 
     An interrupted second stage is done again from its beginning, to the same bits.
     """
-
-    def _answer(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Losses and gradients. A loss is no number where a step begins at a state that is none: there
-        Julia's solvers give up, and to read their solution is an error. It is infinite where it is otherwise
-        not finite.
-        """
-        values, gradients, states = self._gradients(self._stacked(x), self.recipe.iterations)
-        given_up = states[:-1].isnan().any(0).any(-1)
-        values = values.masked_fill(values.isnan(), torch.inf).masked_fill(given_up, torch.nan)
-        return values.cpu().numpy(), self._flat(gradients)
 
     def _finish(self, keep: Callable[[int], None]) -> int:
         iterations, finish = self.recipe.iterations, self.recipe.finish
