@@ -1,0 +1,1 @@
+"""What no paper asks: a file per question."""
