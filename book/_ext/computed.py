@@ -5,14 +5,17 @@ ranges is typed in prose.
 * ``{errata} division`` lists the errata of a paper, ``{errata-counts}`` counts those of all;
 * ``{chapter-map}`` lists the parts of the book with their pages, and what each page reproduces;
 * ``{test-ranges}`` is the table of the training ranges U[a,b) and their test ranges;
+* ``{which-unit} glance`` is a table of :mod:`companion.beyond.which_unit`, ``{which-unit} cells``
+  its cells by operation;
 * ``{citation}`` is the BibTeX entry of CITATION.cff.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from textwrap import wrap
 
+import pandas as pd
 import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -21,6 +24,7 @@ from nalm.tasks import UNIFORM_RANGES
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
+from companion.beyond import which_unit
 from companion.experiment.errata import KINDS
 from companion.recorded import read
 from companion.scoreboard import ERRATA, PAPERS, VERDICTS, headline, load
@@ -110,6 +114,39 @@ class TestRanges(Written):
         yield ""
 
 
+class WhichUnit(Written):
+    required_arguments = 1
+
+    def lines(self) -> Iterator[str]:
+        found, (name,) = which_unit.measured(), self.arguments
+        if name in TABLES:
+            yield from _table(TABLES[name](found))
+        elif name == "cells":
+            for operation, said in which_unit.OPERATIONS.items():
+                cells = which_unit.every_cell(found, operation)
+                yield from (f":::{{dropdown}} {said}, {len(cells)} kinds of numbers", "")
+                yield from (*_table(cells), ":::", "")
+        else:
+            raise self.error(f"No table is called {name!r}; there are cells, {', '.join(TABLES)}.")
+
+
+TABLES: dict[str, Callable[[pd.DataFrame], list[dict[str, str]]]] = {
+    "glance": which_unit.glance,
+    "recipes": which_unit.recipes,
+    "failures": which_unit.failures,
+    "settings": lambda _: which_unit.settings_worth(),
+    "together": lambda _: which_unit.together(),
+}
+
+
+def _table(lines: list[dict[str, str]]) -> Iterator[str]:
+    yield f"| {' | '.join(lines[0])} |"
+    yield "|---" * len(lines[0]) + "|"
+    for line in lines:
+        yield f"| {' | '.join(str(one).replace('|', chr(92) + '|') for one in line.values())} |"
+    yield ""
+
+
 class Citation(Written):
     def lines(self) -> Iterator[str]:
         cff = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
@@ -122,6 +159,7 @@ class Citation(Written):
 
 def forget(app: Sphinx) -> None:
     rows.cache_clear()
+    which_unit.measured.cache_clear()
     numbers.cache_clear()
 
 
@@ -131,6 +169,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("errata-counts", ErrataCounts)
     app.add_directive("chapter-map", ChapterMap)
     app.add_directive("test-ranges", TestRanges)
+    app.add_directive("which-unit", WhichUnit)
     app.add_directive("citation", Citation)
     app.connect("builder-inited", forget)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

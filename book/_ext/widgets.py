@@ -29,6 +29,9 @@ class WidgetDirective(SphinxDirective):
         except ValueError as error:
             raise self.error(str(error)) from None
         self.env.note_reread()  # the figure may be drawn from rows
+        if WIDGETS[name].draw is None:
+            words = nodes.paragraph("", WIDGETS[name].alt)
+            return [widget("", words, name=name)]
         data, metadata = WIDGETS[name].draw()._repr_mimebundle_()
         image = nodes.image(
             uri=f"data:image/png;base64,{data['image/png']}",
@@ -41,10 +44,11 @@ class WidgetDirective(SphinxDirective):
 def open_box(translator: HTML5Translator, node: widget) -> None:
     attributes = {"data-widget": node["name"], "data-colours": json.dumps(COLOURS)}
     translator.body.append(translator.starttag(node, "div", **attributes))
-    alt = translator.encode(WIDGETS[node["name"]].alt)
-    translator.body.append(
-        f"<noscript><p>Scripts are off, so this is a picture. {alt}</p></noscript>"
-    )
+    if WIDGETS[node["name"]].draw:
+        alt = translator.encode(WIDGETS[node["name"]].alt)
+        translator.body.append(
+            f"<noscript><p>Scripts are off, so this is a picture. {alt}</p></noscript>"
+        )
 
 
 def close_box(translator: HTML5Translator, node: widget) -> None:

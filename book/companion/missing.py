@@ -14,7 +14,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,12 +22,12 @@ from pathlib import Path
 import pandas as pd
 from nalm.records import run_all
 from nalm.records.folders import PUBLISHED
-from nalm.records.store import Store
 from nalm.training import Run
 
 from companion.beyond import leaderboard, tuned
 from companion.nau_nmu import digit_runs, hidden_sizes, settings, subset_shapes
 from companion.npu import fractional_sir
+from companion.recorded import read
 from companion.replay import replayed, replays
 
 __all__ = ["QUEUE", "Job", "left", "listed", "table", "train"]
@@ -185,14 +185,14 @@ QUEUE: tuple[Job, ...] = (
 """The first is trained first."""
 
 
-def left(job: Job, results: Path, published: Path = PUBLISHED) -> tuple[list[Run], list[Run]]:
-    """The runs of a job, each once, and those that are recorded neither in the book nor in ``results``."""
-    stores = [Store(folder, name) for name in (job.results, *job.also) for folder in (published, results)]
-    rows = [store.read() for store in stores]
+def left(job: Job, results: Path, published: Path = PUBLISHED) -> tuple[dict[str, Run], dict[str, Run]]:
+    """The runs of a job by their keys, and those that are recorded neither in the book nor in ``results``."""
+    places = [(name, folder) for name in (job.results, *job.also) for folder in (published, results)]
+    rows = [read(*place) for place in places]
     asked = job.runs(pd.concat(rows[:2], ignore_index=True)) if job.staged else job.runs()
-    runs = list({run.key: run for run in asked}.values())
+    runs = {run.key: run for run in asked}
     known = {key for one in rows for key in one["key"]}
-    return runs, [run for run in runs if run.key not in known]
+    return runs, {key: run for key, run in runs.items() if key not in known}
 
 
 def table(
@@ -214,8 +214,8 @@ def table(
     lines = []
     for job in queue:
         runs, missing = left(job, results, published)
-        new = [run for run in missing if run.key not in seen]
-        updates = sum(run.recipe.iterations - reached.get(_of_any_length(run), 0) for run in new)
+        new = {key: run for key, run in missing.items() if key not in seen}
+        updates = sum(run.recipe.iterations - reached.get(_of_any_length(run), 0) for run in new.values())
         lines.append(
             {
                 "job": job.what,
@@ -226,8 +226,9 @@ def table(
                 "hours": updates * _pace(job, runs, {results, published}) / 3600 if new else 0.0,
             }
         )
-        seen |= {run.key for run in new}
-        reached |= {_of_any_length(run): run.recipe.iterations for run in runs if run.model.one_by_one}
+        seen |= new.keys()
+        every = runs.values()
+        reached |= {_of_any_length(run): run.recipe.iterations for run in every if run.model.one_by_one}
     return pd.DataFrame(lines)
 
 
@@ -236,15 +237,15 @@ def _of_any_length(run: Run) -> str:
     return run.but(recipe=run.recipe.but(iterations=1)).key if run.model.one_by_one else ""
 
 
-def _pace(job: Job, runs: Sequence[Run], folders: Iterable[Path]) -> float:
+def _pace(job: Job, keys: Collection[str], folders: Iterable[Path]) -> float:
     """Seconds of a core per update of a run: of the job's own runs, as far as they are recorded, else of all
     in the file of likewise ones.
     """
     own, alike = (
-        pd.concat([Store(folder, name).read() for folder in folders])
+        pd.concat([read(name, folder) for folder in folders])
         for name in (job.results, job.like or job.results)
     )
-    own = own[own["key"].isin({run.key for run in runs})]
+    own = own[own["key"].isin(keys)]
     rows = alike if own.empty else own
     return float(rows["seconds"].sum() / rows["iterations"].sum()) if len(rows) else float("nan")
 
@@ -276,7 +277,7 @@ def train(results: Path, queue: Sequence[Job] = QUEUE) -> Iterator[str]:
         runs, missing = left(job, results)
         start = time.monotonic()
         if missing:  # all of them are asked for, so that an interrupted training finds its ensembles again
-            run_all(runs, job.results, str(results), also=job.also, keep_states=True)
+            run_all(list(runs.values()), job.results, str(results), also=job.also, keep_states=True)
         hours = (time.monotonic() - start) / 3600
         yield f"{job.what}: {len(missing)} runs trained in {hours:.2f} hours, all {len(runs)} are recorded"
 

@@ -17,10 +17,12 @@ def reader(folder: Path):
     return cache(lambda experiment: _read(folder, experiment))
 
 
-def read(experiment: str) -> pd.DataFrame:
-    """The published rows of an experiment, without their freshness; empty if there are none."""
-    store = Store(PUBLISHED, experiment)
-    return _once(store.rows_file.parents[1], experiment, _state(store)).copy(deep=False)
+def read(experiment: str, folder: Path | None = None) -> pd.DataFrame:
+    """The published rows of an experiment, or those of another folder, without their freshness; empty if
+    there are none.
+    """
+    folder = folder or PUBLISHED
+    return _once(folder, experiment, _state(Store(folder, experiment))).copy(deep=False)
 
 
 def _state(store: Store) -> tuple[tuple[int, int], ...]:

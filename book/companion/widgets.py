@@ -13,6 +13,7 @@ import torch
 from matplotlib.colors import AsinhNorm, LinearSegmentedColormap
 from nalm import NMRU, NMU, NRU, NACMul, RealNPU
 
+from companion.beyond.which_unit import picker_data
 from companion.division import no_redundancy
 from companion.division.compared import MIXED, MODIFIED
 from companion.division.states import initial, with_states
@@ -205,9 +206,11 @@ def draw_runs() -> Figure:
 
 
 class Widget(NamedTuple):
-    """What stands in the place of a widget: a figure and what it shows, in words; and the widget's data."""
+    """What stands in the place of a widget: a figure and what it shows, in words, or words that say where
+    the page has the same; and the widget's data.
+    """
 
-    draw: Callable[[], Figure]
+    draw: Callable[[], Figure] | None
     alt: str
     data: Callable[[], object] | None = None
 
@@ -232,5 +235,6 @@ WIDGETS = {
         "start with a smaller weight of a, or nearly so; the baseline fails wherever it starts.",
         recorded_runs,
     ),
+    "picker": Widget(None, "The tables below have the same answers.", picker_data),
 }
 """The widgets by name; ``book/_static/NAME.js`` is the script, ``NAME-data.js`` is written with the book."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 
-PICTURELESS = {"discovery", "lend", "own-network", "verify"}
+PICTURELESS = {"discovery", "leaderboard", "lend", "own-network", "verify"}
 """Pages without a figure."""
 
 

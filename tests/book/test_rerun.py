@@ -60,9 +60,10 @@ import signal, time
 from companion import rerun
 rerun.PATIENCE = 1
 signal.signal(signal.SIGINT, rerun._end_soon)
-print("ready", flush=True)
+said = False
 while True:
     try:
+        said = said or print("ready", flush=True) or True
         time.sleep(60)
     except KeyboardInterrupt:
         pass

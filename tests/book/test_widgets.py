@@ -10,11 +10,21 @@ import pydata_sphinx_theme
 import pytest
 import sphinx_book_theme
 import torch
+from companion.beyond.which_unit import (
+    OPERATIONS,
+    OTHERS,
+    SIGNS,
+    cell,
+    measured,
+    numbers,
+    others,
+    picker_data,
+)
 from companion.division.compared import MODIFIED
 from companion.division.no_redundancy import FIGURE_3, arms
 from companion.division.states import initial
 from companion.recorded import read
-from companion.widgets import COLOURS, WIDGETS, pairs, recorded_runs, surface
+from companion.widgets import COLOURS, WIDGETS, pairs, surface
 
 from nalm import NAU, NMRU, NMU, NPU, NRU, NACMul, RealNPU
 from nalm.training import SGD, Adam
@@ -47,9 +57,12 @@ def page(browser, tmp_path_factory):
         for name in WIDGETS
     )
     folder = tmp_path_factory.mktemp("widgets")
-    file, data = folder / "page.html", folder / "seeds-data.js"
-    data.write_text(f"window.nalm.seedsData = {json.dumps(recorded_runs())};", encoding="utf-8")
-    loaded = [STATIC / "drawing.js", data, *(STATIC / f"{name}.js" for name in WIDGETS)]
+    file, data = folder / "page.html", []
+    for name, one in WIDGETS.items():
+        if one.data:
+            data.append(folder / f"{name}-data.js")
+            data[-1].write_text(f"window.nalm.{name}Data = {json.dumps(one.data())};", encoding="utf-8")
+    loaded = [STATIC / "drawing.js", *data, *(STATIC / f"{name}.js" for name in WIDGETS)]
     scripts = "".join(f'<script src="{path.as_uri()}"></script>' for path in loaded)
     file.write_text(
         f'<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">{styles}'
@@ -360,7 +373,8 @@ def test_every_run_has_its_row_and_its_command(page):
 
 
 def test_data_is_small():
-    assert len(json.dumps(recorded_runs(), separators=(",", ":"))) <= 300_000
+    for one in WIDGETS.values():
+        assert not one.data or len(json.dumps(one.data(), separators=(",", ":"))) <= 300_000
 
 
 def test_a_run_is_chosen_by_key_and_by_click(page):
@@ -382,3 +396,43 @@ def test_a_run_is_chosen_by_key_and_by_click(page):
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert "failed" in said.text_content()
     assert page.said == []
+
+
+def test_the_picker_finds_what_the_tables_say(page):
+    """Every cell, by its answers, and sizes that were not measured."""
+    found, data = measured(), picker_data()
+    signs, kinds = list(SIGNS), {}
+    for line in found.itertuples():
+        place = numbers(line.range)
+        answers = (
+            list(OPERATIONS).index(line.operation),
+            signs.index(place.signs),
+            data["sizes"].index(place.size),
+            list(OTHERS).index(others(line.operation, line.inputs)),
+        )
+        kinds.setdefault(answers, []).append([line.unit, line.solved, line.runs, line.recipe, line.source])
+    shown = page.evaluate(
+        "asked => asked.map(answers => window.nalm.picker.cell(window.nalm.pickerData, answers)"
+        ".map(one => [one.unit, one.solved, one.runs, one.recipe, one.source]))",
+        [list(answers) for answers in kinds],
+    )
+    assert [sorted(units) for units in shown] == [sorted(units) for units in kinds.values()]
+    sizes_of_division = page.evaluate("window.nalm.picker.measured(window.nalm.pickerData, 3, 2, 0)")
+    assert sizes_of_division == sorted(
+        answers[2] for answers in kinds if answers[:2] + answers[3:] == (3, 2, 0)
+    )
+
+
+def test_the_picker_says_what_nobody_has_measured(page):
+    """By the keyboard, as all of it."""
+    box = page.locator("[data-widget=picker]")
+    assert box.locator("output").inner_text().startswith("NRU, NMRU: 25 of 25 runs")
+    box.get_by_label("Signs").focus()
+    page.keyboard.press("ArrowDown")  # a negative, b positive
+    assert (
+        box.locator("output").inner_text().startswith("Not measured. With these signs and inputs there are: ")
+    )
+    assert box.locator("table tr").count() == 0
+    page.keyboard.press("ArrowUp")
+    assert box.locator("tbody tr").count() == len(cell(measured(), "div", "either", "0 to 2", "none"))
+    assert "Network of the NRU" in box.locator("dl").inner_text()

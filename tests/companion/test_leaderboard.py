@@ -291,7 +291,7 @@ def test_a_job_whose_runs_follow_from_rows_trains_them_once_these_are_there(tmp_
         return leaderboard.runs_of("add", 2, 2, ["NAU"], ["U[1,2)"], 10)
 
     first, second = Job("first", "demo/tuned", begun), Job("second", "demo/tuned", staged, staged=True)
-    assert left(second, tmp_path) == ([], [])
+    assert left(second, tmp_path) == ({}, {})
     said = [one.partition(" runs")[0] for one in train(tmp_path, [first, second])]
     assert said == ["first: 2", "second: 2"]
 

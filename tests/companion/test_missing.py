@@ -46,8 +46,8 @@ def test_jobs_are_done_in_order_and_no_run_twice(tmp_path):
 def test_what_is_recorded_is_not_left(tmp_path):
     assert len(left(job("all", 0, 1, 2), tmp_path)[1]) == 3
     list(train(tmp_path, [job("some", 1)]))
-    assert [run.seed for run in left(job("all", 0, 1, 2), tmp_path)[1]] == [0, 2]
-    assert left(job("some", 1), tmp_path / "else", tmp_path)[1] == []
+    assert [run.seed for run in left(job("all", 0, 1, 2), tmp_path)[1].values()] == [0, 2]
+    assert left(job("some", 1), tmp_path / "else", tmp_path)[1] == {}
 
 
 def test_the_table_says_what_is_left_and_the_hours(tmp_path):
