@@ -14,6 +14,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 import yaml
+from companion.scoreboard import load
 from companion.widgets import WIDGETS
 from playwright.sync_api import Browser, Request
 
@@ -192,9 +193,32 @@ def test_widgets_run_on_their_page_and_load_on_no_other(reader: Reader, html: Pa
         for path in html.rglob("*.html")
         if "_static/drawing.js" in path.read_text(encoding="utf-8")
     }
-    assert with_widgets == {"book/beyond/playground.html"}
-    reader.open("book/beyond/playground.html")
-    assert reader.page.locator(".nalm").count() == len(WIDGETS)
+    assert with_widgets == {"book/beyond/playground.html", "book/beyond/which-unit.html"}
+    count = 0
+    for name in with_widgets:
+        reader.open(name)
+        count += reader.page.locator(".nalm").count()
+        assert not reader.trouble, "\n".join(reader.trouble)
+    assert count == len(WIDGETS)
+
+
+def test_the_scoreboard_is_filtered_and_unfolds(reader: Reader) -> None:
+    """By the keyboard: lines of a verdict, lines with a word, and what is behind a line."""
+    board, page = load(), reader.page
+    reader.open("book/scoreboard.html")
+    lines, said = page.locator("#nalm-board li:visible"), page.locator("#nalm-board output")
+    assert lines.count() == len(board)
+    page.locator("#nalm-board [name=verdict]").select_option("open")
+    is_open = board["verdict"] == "open"
+    assert lines.count() == is_open.sum() and said.inner_text() == f"{is_open.sum()} items"
+    page.locator("#nalm-board [name=words]").fill("digits")
+    assert 0 < lines.count() < is_open.sum()
+    assert all("digits" in text.lower() for text in lines.all_text_contents())
+    first = page.locator("#nalm-board li:visible details").first
+    assert not first.locator("dl").is_visible()
+    first.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert first.locator("dl").is_visible()
     assert not reader.trouble, "\n".join(reader.trouble)
 
 

@@ -14,7 +14,7 @@ from companion.experiment.statements import VERDICTS, Claim, Comparison
 from companion.scoreboard.board import PAPERS, build, load
 from companion.scoreboard.headline import headline
 from companion.scoreboard.items import ERRATA, EXPERIMENTS, ITEMS
-from companion.scoreboard.page import Board, missing, readme_block, summary
+from companion.scoreboard.page import Board, anchor, missing, readme_block, summary
 
 __all__ = [
     "ERRATA",
@@ -25,6 +25,7 @@ __all__ = [
     "Board",
     "Claim",
     "Comparison",
+    "anchor",
     "build",
     "headline",
     "load",

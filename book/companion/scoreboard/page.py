@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 from nalm.records.folders import PUBLISHED
 
-from companion.experiment.statements import VERDICTS
+from companion.experiment.statements import VERDICTS, Item
 from companion.experiment.tables import Table
 from companion.scoreboard.board import PAPERS
 from companion.scoreboard.headline import headline
 from companion.scoreboard.items import ITEMS
 
-__all__ = ["END", "START", "Board", "missing", "readme_block", "summary"]
+__all__ = ["END", "START", "Board", "anchor", "missing", "readme_block", "summary"]
 
 START, END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
 
@@ -127,7 +128,7 @@ def _weak(experiments: pd.DataFrame) -> str:
 
 
 class Board:
-    """The scoreboard as a page: filters above, a card per item on narrow screens, a table on wide ones."""
+    """The scoreboard as a page: filters above, a line per figure and table that unfolds."""
 
     def __init__(self, board: pd.DataFrame):
         self.board = board
@@ -137,58 +138,122 @@ class Board:
         return repr(Table(shown))
 
     def _repr_html_(self) -> str:
-        rows = "\n".join(_html_row(row) for row in self.board.to_dict("records"))
-        head = "".join(f'<th scope="col">{name}</th>' for name in _SHOWN)
-        papers = "".join(
-            f'<option value="{key}">{html.escape(title)}</option>' for key, title in PAPERS.items()
-        )
-        verdicts = "".join(f"<option>{verdict}</option>" for verdict in VERDICTS)
+        groups = [
+            _group(title, PAPERS[paper], [line for line in self.board.to_dict("records") if fits(line)])
+            for kind, title in KINDS.items()
+            for paper in PAPERS
+            for fits in [lambda line, which=(kind, paper): (line["kind"], line["paper"]) == which]
+        ]
+        # The script shows the filters: without it they would do nothing.
         return (
-            '<div id="nalm-board"><form class="filters">'
-            f'<label>paper <select name="paper"><option value="">all</option>{papers}</select></label>'
-            f'<label>verdict <select name="verdict"><option value="">all</option>{verdicts}</select></label>'
-            '<label>search <input name="words" type="search" size="14"></label>'
-            f'<output aria-live="polite">{len(self.board)} items</output></form>'
-            '<div class="scroll" role="region" tabindex="0" aria-label="Scoreboard">'
-            f'<table class="dataframe"><thead><tr>{head}</tr></thead>\n'
-            f"<tbody>\n{rows}\n</tbody></table></div></div>"
+            '<div id="nalm-board"><form class="filters" hidden>'
+            + _choice("paper", PAPERS)
+            + _choice("kind", KINDS)
+            + _choice("verdict", {one: one for one in VERDICTS if one in set(self.board["verdict"])})
+            + '<label>search <input name="words" type="search" size="14"></label>'
+            f'<output aria-live="polite">{len(self.board)} items</output></form>\n'
+            + "\n".join(group for group in groups if group)
+            + "</div>"
         )
 
 
-_SHOWN = ["item", "published", "here", "verdict", "runs"]
+def anchor(item: str) -> str:
+    """What its place in a chapter is called.
+
+    >>> anchor("Figure 21")
+    'paper-figure-21'
+    """
+    return f"paper-{item.lower().replace(' ', '-')}"
 
 
-def _html_row(row: dict) -> str:
-    said = {name: html.escape(str(value), quote=True) for name, value in row.items()}
-    name = f"{PAPERS[row['paper']]}, {said['item']}"
-    if row["chapter"]:
-        page = Path(row["chapter"]).relative_to("book").with_suffix(".html").as_posix()
-        name = f'<a href="{html.escape(page, quote=True)}">{name}</a>'
-    kind = row["verdict"].replace(",", "").split(" ")[0]
-    verdict = f'<span class="verdict {kind}">{said["verdict"]}</span>'
-    for more in ("explanation", "differing"):
-        verdict += f"<small>{said[more]}</small>" if row[more] else ""
-    verdict += f"<small>undecided: {said['undecided']}</small>" if row["undecided"] else ""
-    metric = f"<small>{said['metric']}</small>" if row["metric"] else ""
-    agreeing = f"<small>{said['agreeing']} agree</small>" if row["agreeing"] else ""
-    if row["replay"]:
-        agreeing += f"<small>replay: {said['replay']}; {said['replay_agreeing']} agree</small>"
-    agreeing += f"<small>seed by seed: {said['seed_by_seed']}</small>" if row["seed_by_seed"] else ""
-    agreeing += f"<small>compared: {said['compared']}</small>" if row["compared"] else ""
-    agreeing += f"<small>{said['strength']}</small>" if row["strength"] else ""
-    effort = [f"{said[part]} {part}" for part in ("seeds", "iterations") if row[part]] + _cost_in_words(row)
-    rerun = f"<small><code>{said['command']}</code></small>" if row["command"] else ""
-    cells = [
-        ("", f"{name}<small>{said['title']} ({said['kind']})</small>"),
-        ("published", f"{said['published']}{metric}" if row["published"] else ""),
-        ("here", f"{said['ours']}{agreeing}" if row["ours"] else ""),
-        ("", verdict),
-        ("runs", "".join(f"<div>{part}</div>" for part in effort) + rerun),
-    ]
-    tags = "".join(
-        f'<td data-name="{title}">{cell}</td>' if title else f"<td>{cell}</td>" for title, cell in cells
+def _choice(name: str, options: Mapping[str, str]) -> str:
+    said = "".join(f'<option value="{key}">{html.escape(title)}</option>' for key, title in options.items())
+    return f'<label>{name} <select name="{name}"><option value="">all</option>{said}</select></label>'
+
+
+def _group(kind: str, paper: str, lines: list[dict]) -> str:
+    if not lines:
+        return ""
+    listed = "\n".join(_unfolding(line) for line in lines)
+    return f"<section><h3>{html.escape(f'{paper}: {kind}')}</h3>\n<ul>\n{listed}\n</ul></section>"
+
+
+def _unfolding(line: dict) -> str:
+    """One line of the list, with everything that is known of the item behind it."""
+    said = {name: html.escape(value) for name, value in line.items()}
+    sign = line["verdict"].replace(",", "").split(" ")[0]
+    share = _trained(line)
+    parts = {
+        "published": f"{said['published']} ({said['metric']})" if line["published"] else "",
+        "here": said["ours"] and f"{said['ours']}; {said['agreeing']} statements agree",
+        "replay": said["replay"] and f"{said['replay']}; {said['replay_agreeing']} statements agree",
+        "seed by seed": said["seed_by_seed"],
+        "differs in": said["differing"],
+        "undecided": said["undecided"],
+        "compared": said["compared"],
+        "strength": said["strength"],
+        "seeds": said["seeds"],
+        "iterations": said["iterations"],
+        "runs": "; ".join(_cost_in_words(line)),
+        "rows": ", ".join(
+            f'<a href="../results/{name}.csv.gz">{name}</a>'
+            for name in _item(line).experiment
+            if line["runs"]
+        ),
+        "draw again": line["command"] and f"<code>{said['command']}</code>",
+    }
+    facts = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in parts.items() if value)
+    bar = (
+        "" if share is None else f'<progress value="{share:.3f}" aria-label="trained">{share:.1%}</progress>'
     )
-    return f'<tr data-paper="{row["paper"]}" data-verdict="{row["verdict"]}">{tags}</tr>'
+    where = ""
+    if line["chapter"]:
+        page = Path(line["chapter"]).relative_to("book").with_suffix(".html").as_posix()
+        where = (
+            f'<a class="shown" href="{page}#{anchor(line["item"])}" '
+            f'aria-label="{PAPERS[line["paper"]]}, {said["item"]}, in its chapter">shown</a>'
+        )
+    return (
+        f'<li data-paper="{line["paper"]}" data-kind="{line["kind"]}" data-verdict="{line["verdict"]}">'
+        f'<details><summary><span class="verdict {sign}">{said["verdict"]}</span> '
+        f"<strong>{said['item']}</strong> <span>{said['title']}</span> "
+        f'<span class="count">{said["replay_agreeing"] or said["agreeing"]}{bar}</span></summary>'
+        f"<p>{html.escape(_reason(line, share))}</p><dl>{facts}</dl></details>{where}</li>"
+    )
+
+
+def _reason(line: dict, share: float | None) -> str:
+    """Why the verdict is what it is, in words."""
+    verdict, agreeing = line["verdict"], line["replay_agreeing"] or line["agreeing"]
+    if line["explanation"]:
+        return line["explanation"]
+    if verdict == "open" and not agreeing:
+        so_far = "" if share is None else f": {share:.1%} of the iterations that it takes are"
+        return f"Not all of its configurations are trained at the paper's length{so_far}."
+    if verdict == "documented":
+        return f"Nothing is trained for it; its chapter states what it says. {agreeing} statements agree."
+    if verdict == "not comparable":
+        return "Its numbers depend on the machine. They are shown beside each other and not judged."
+    differing = bool(line["differing"])
+    doubt = "" if differing or not line["undecided"] else " Other seeds could show the undecided ones."
+    lack = " No experiment shows why for all that differ." if differing else ""
+    so_far = f" {line['seeds']} seeds are trained." if verdict == "reproduced so far" else ""
+    by = "In the authors' draws, " if line["replay_agreeing"] else ""
+    return f"{by}{agreeing} statements agree.{doubt}{lack}{so_far}"
+
+
+def _item(line: dict) -> Item:
+    return next(item for item in ITEMS if (item.paper, item.name) == (line["paper"], line["item"]))
+
+
+def _trained(line: dict) -> float | None:
+    """Which share of the iterations of its protocol is recorded, for an item that is not complete and whose
+    runs all have one length.
+    """
+    item = _item(line)
+    if line["verdict"] not in ("open", "reproduced so far") or not item.runs * item.iterations:
+        return None
+    return min(0.999, int(line["run_iterations"] or 0) / (item.runs * item.iterations))
 
 
 def _cost_in_words(row: dict) -> list[str]:
@@ -196,7 +261,7 @@ def _cost_in_words(row: dict) -> list[str]:
         return []
     minutes = max(1, round(int(row["seconds"]) / 60))
     million = int(row["run_iterations"]) / 1e6
-    words = [f"{int(row['runs']):,} runs, {million:,.3g} million iterations", f"{minutes:,} min"]
+    words = [f"{int(row['runs']):,}, of {million:,.3g} million iterations", f"{minutes:,} min of one core"]
     return [
         html.escape(part)
         for part in words + ([f"on {row['device']}"] if row["device"] else []) + [row["freshness"]]
