@@ -79,7 +79,7 @@ class Table:
         align = [' class="number"' if flag else "" for flag in numeric]
         caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
         head = "".join(
-            f'<th scope="col"{how}>{escape(str(column))}</th>'
+            f'<th scope="col"{how}>{escape(str(column))}</th>' if column else "<td></td>"
             for column, how in zip(self.frame.columns, align, strict=True)
         )
         body = "\n".join(
