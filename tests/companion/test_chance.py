@@ -39,7 +39,7 @@ def test_the_scoreboard_judges_the_same(statement):
     for seeds in drawn:
         places = pd.DataFrame({"seed": seeds, "place": range(25)})
         again = judged.merge(places, on="seed").drop(columns="seed").rename(columns={"place": "seed"})
-        claims.append(next(one.agrees for one in item.statements(again) if one.what == statement.what))
+        claims.append(next(one.agrees for one in item.compared_with(again) if one.what == statement.what))
     assert statement.holds(Sample(rows, drawn)).tolist() == claims
     assert not claims[0]
 

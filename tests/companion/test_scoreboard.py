@@ -983,6 +983,23 @@ def test_an_item_counts_its_numbers():
         assert [one.family for one in found[:3]] == [3, 3, 3] and isinstance(found[3], Claim)
 
 
+def test_numbers_that_take_long_are_counted_in_their_place_and_not_asked_of_samples():
+    asked = []
+
+    def number():
+        asked.append(1)
+        return Comparison("a", rate(0.5, 25), rate(0.5, 25))
+
+    def statements(rows):
+        yield number
+        yield Claim("never", False)
+        yield lambda: (number(), number())
+
+    found = replace(_item_of(), statements=statements).decided(_rows_of(2))
+    assert [type(one) for one in found] == [Comparison, Claim, Comparison, Comparison]
+    assert [one.family for one in found if isinstance(one, Comparison)] == [3, 3, 3] and len(asked) == 3
+
+
 def _run(book, *options):
     paths = ["--results", str(book / "book" / "results"), "--readme", str(book / "README.md")]
     return main([*options, *paths])

@@ -8,7 +8,7 @@ with the 95 % interval of what another 25 seeds would give.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from itertools import product
 
@@ -17,7 +17,17 @@ import pandas as pd
 from nalm.tasks import UNIFORM_RANGES
 
 from companion import measures, published
-from companion.experiment.statements import FALSE_ALARM, Claim, Comparison, Item, exactly, rate, solved
+from companion.experiment.statements import (
+    FALSE_ALARM,
+    Claim,
+    Comparison,
+    Item,
+    Later,
+    Statement,
+    exactly,
+    rate,
+    solved,
+)
 from companion.experiment.tables import text
 from companion.measures import Interval
 
@@ -32,7 +42,7 @@ EVERYWHERE = "all ranges"
 SMALL = ["U[0,1e-4)", "U[0,1e-3)", "U[0,1e-2)", "U[0,0.1)", "U[0,1)"]
 QUESTIONS = {"1/a from a": ("reciprocal", 1), "1/a from a, b": ("reciprocal", 2), "a/b from a, b": ("div", 2)}
 
-Compared = Iterable[Comparison | Claim]
+Compared = Iterable[Statement | Later]
 
 experiment_item = partial(Item, "division", kind="experiment", seeds=25, by=("model", "range"))
 """An item that is judged by runs of the paper's 25 seeds for each unit and range."""
@@ -42,18 +52,30 @@ def of(*models: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     return lambda rows: rows[rows["model"].isin(models)]
 
 
-def part(rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None) -> pd.DataFrame:
+def part(
+    rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None, columns: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """The rows of a model; some of their columns are found faster, which counts where samples are many."""
     chosen = rows["model"] == model
-    return rows[chosen if ranges is None else chosen & rows["range"].isin(list(ranges))]
+    if ranges is not None:
+        chosen &= rows["range"].isin(list(ranges))
+    return (rows if columns is None else rows[list(columns)])[chosen]
 
 
 def success(rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None) -> Interval:
-    runs = part(rows, model, ranges)
+    runs = part(rows, model, ranges, ("success", "seed"))
     return measures.success_rate(runs["success"], seeds=runs["seed"])
 
 
+def when_solved(
+    rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None, column: str = "solved_at"
+) -> pd.Series:
+    """Of solved runs, when they were, or another column."""
+    return solved(part(rows, model, ranges, ("success", column)))[column]
+
+
 def solved_at(rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None) -> float:
-    return float(solved(part(rows, model, ranges))["solved_at"].mean())
+    return float(when_solved(rows, model, ranges).mean())
 
 
 def stated_rates(item: str, names: dict[str, str] | None = None) -> pd.DataFrame:
@@ -166,7 +188,10 @@ def _of_one_kind(rows: pd.DataFrame, one: str, other: str, places: list[str]) ->
     """The probability that two models of one kind differ as much in what their seeds solve: signs of the
     differences are drawn, or all of them asked where there are few.
     """
-    first, second = (part(rows, model, places).groupby("seed")["success"].sum() for model in (one, other))
+    first, second = (
+        part(rows, model, places, ("seed", "success")).groupby("seed")["success"].sum()
+        for model in (one, other)
+    )
     apart = (first - second).astype(float).to_numpy()
     apart = apart[apart != 0]
     if not len(apart):

@@ -131,7 +131,7 @@ def _of(inputs: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Those of this number of inputs, where rows say it; recorded ones are told apart by their length."""
 
     def chosen(rows: pd.DataFrame) -> pd.DataFrame:
-        known = rows.reindex(columns=["inputs"])["inputs"].fillna(inputs)
+        known = rows.reindex(columns=["inputs"]).astype(object)["inputs"].fillna(inputs)
         return of(*UNITS)(rows[known == inputs])
 
     return chosen

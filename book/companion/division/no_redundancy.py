@@ -25,16 +25,16 @@ from companion.division.compared import (
     experiment_item,
     higher,
     of,
-    part,
     stated,
     success,
+    when_solved,
 )
 from companion.division.states import draw_starts, initial
 from companion.experiment import Arm, Experiment, runs_of
 from companion.experiment.errata import Erratum
 from companion.experiment.parameters import some_of
 from companion.experiment.rows import Rows
-from companion.experiment.statements import Claim, Item, solved
+from companion.experiment.statements import Claim, Item
 from companion.experiment.tables import Table, text
 from companion.figures import Figure, style
 
@@ -123,7 +123,7 @@ def walls(rows: Rows) -> tuple[Table, dict[str, object]]:
 
 
 def _figure_3(rows: pd.DataFrame) -> Compared:
-    yield from stated(rows, "Fig 3")
+    yield partial(stated, rows, "Fig 3")
     rates = [success(rows, REAL_NPU, [place]).estimate for place in UNIFORM_RANGES if place != "U[1,2)"]
     yield Claim(
         "the baseline struggles on every range but U[1,2)",
@@ -148,11 +148,11 @@ def _figure_3(rows: pd.DataFrame) -> Compared:
 
 
 def _sparsity(rows: pd.DataFrame, model: str, place: str) -> float:
-    return measures.sparsity_error(solved(part(rows, model, [place]))["sparsity_error"]).estimate
+    return measures.sparsity_error(when_solved(rows, model, [place], "sparsity_error")).estimate
 
 
 def _figure_10(rows: pd.DataFrame) -> Compared:
-    yield from stated(rows, "Fig 10", {"NRU lr 1": "NRU"})
+    yield partial(stated, rows, "Fig 10", {"NRU lr 1": "NRU"})
     for faster, slower in pairwise(FIGURE_10):
         yield higher(rows, faster, slower, f"{slower}: worse than with the next larger rate")
 

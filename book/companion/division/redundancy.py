@@ -30,6 +30,7 @@ from companion.division.compared import (
     part,
     stated,
     success,
+    when_solved,
 )
 from companion.division.states import initial_of_ten, shown, with_states
 from companion.experiment import Arm, Experiment, runs_of
@@ -206,7 +207,7 @@ def _faster(rows: pd.DataFrame, one: str, other: str, ranges: list[str], what: s
 
     earlier, again = [], []
     for place in ranges:
-        first, second = (solved(part(rows, name, [place]))["solved_at"].to_numpy() for name in (one, other))
+        first, second = (when_solved(rows, name, [place]).to_numpy() for name in (one, other))
         if len(first) and len(second):
             earlier.append(first.mean() < second.mean())
             again.append(elsewhere(first) < elsewhere(second))
@@ -215,7 +216,7 @@ def _faster(rows: pd.DataFrame, one: str, other: str, ranges: list[str], what: s
 
 
 def _figure_6(rows: pd.DataFrame) -> Compared:
-    yield from reversed(stated(rows, "Fig 6"))
+    yield lambda: reversed(stated(rows, "Fig 6"))
     found = success(rows, "NMRU", [MIXED])
     yield Claim(f"the NMRU solves some of {MIXED}", found.estimate > 0, text(found))
     lowest = min(success(rows, "NRU", [place]).estimate for place in POSITIVE)
@@ -228,7 +229,8 @@ def _figure_6(rows: pd.DataFrame) -> Compared:
     better = sum(shares[MODIFIED][place] > shares[REAL_NPU][place] for place in room)
     what = f"the repairs raise success wherever the baseline is below 1, but on {MIXED}"
     yield Claim(what, better == len(room), f"on {better} of {len(room)} ranges")
-    yield _faster(rows, MODIFIED, REAL_NPU, room, "ranges of these on which the repairs also gain speed")
+    what = "ranges of these on which the repairs also gain speed"
+    yield partial(_faster, rows, MODIFIED, REAL_NPU, room, what)
     beaten = sum(shares["NMRU"][place] < shares[MODIFIED][place] for place in NEGATIVE)
     what = "the modified Real NPU can beat the NMRU on negative ranges"
     yield Claim(what, beaten > 0, f"on {beaten} of {len(NEGATIVE)} ranges")
@@ -248,7 +250,8 @@ def _figure_6(rows: pd.DataFrame) -> Compared:
 
 def _figure_15(rows: pd.DataFrame) -> Compared:
     yield higher(rows, MODIFIED, COMPLEX, "complex weights lower the success on negative ranges", NEGATIVE)
-    yield _faster(rows, MODIFIED, COMPLEX, NEGATIVE, "negative ranges on which complex weights are slower")
+    what = "negative ranges on which complex weights are slower"
+    yield partial(_faster, rows, MODIFIED, COMPLEX, NEGATIVE, what)
     better = [
         place
         for place in UNIFORM_RANGES

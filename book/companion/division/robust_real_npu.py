@@ -22,16 +22,16 @@ from companion.division.compared import (
     experiment_item,
     higher,
     of,
-    part,
     ranges_where,
     success,
+    when_solved,
 )
 from companion.division.no_redundancy import MIDDLES
 from companion.experiment import Arm, Experiment, runs_of
 from companion.experiment.errata import Erratum
 from companion.experiment.parameters import some_of
 from companion.experiment.rows import Rows
-from companion.experiment.statements import Claim, solved
+from companion.experiment.statements import Claim
 from companion.experiment.tables import Table
 from companion.figures import Figure, style, styles_of
 
@@ -83,13 +83,15 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
 
 def _solved_more(rows: pd.DataFrame, one: str, other: str, place: str) -> int:
     """How many runs more the first variant solves on a range."""
-    first, second = (len(solved(part(rows, model, [place]))) for model in (one, other))
+    first, second = (len(when_solved(rows, model, [place])) for model in (one, other))
     return first - second
 
 
 def _figure_1(rows: pd.DataFrame) -> Compared:
     for relation, stated, word in ((np.less, 5, "worse"), (np.equal, 2, "equal"), (np.greater, 2, "better")):
-        yield ranges_where(rows, NONE, BASE, relation, stated, f"ranges on which removing L1 is {word}")
+        yield partial(
+            ranges_where, rows, NONE, BASE, relation, stated, f"ranges on which removing L1 is {word}"
+        )
     for place in ("U[-1.2,-1.1)", "U[1.1,1.2)"):
         more = _solved_more(rows, NONE, BASE, place)
         yield Claim(f"removing L1 is better on {place}", more > 0, f"{more:+d} runs")
@@ -100,14 +102,16 @@ def _figure_1(rows: pd.DataFrame) -> Compared:
 
 
 def _figure_2(rows: pd.DataFrame) -> Compared:
-    yield ranges_where(rows, BOTH, CLIP, np.less, 1, "ranges on which discretising is worse than not")
+    yield partial(
+        ranges_where, rows, BOTH, CLIP, np.less, 1, "ranges on which discretising is worse than not"
+    )
     lost = [place for place in UNIFORM_RANGES if _solved_more(rows, BOTH, CLIP, place) < 0]
     what = "discretising loses on U[10,20) and nowhere else"
     yield Claim(what, lost == ["U[10,20)"], ", ".join(lost) or "nowhere")
     last = rows[rows["range"] == "U[10,20)"]
-    yield ranges_where(last, CLIP, BOTH, np.subtract, 2, "seeds lost by discretising on U[10,20)")
+    yield partial(ranges_where, last, CLIP, BOTH, np.subtract, 2, "seeds lost by discretising on U[10,20)")
     for name in ("clip weight", CLIP):
-        yield ranges_where(rows, name, BASE, np.greater, 8, f"{name}: ranges on which it is better")
+        yield partial(ranges_where, rows, name, BASE, np.greater, 8, f"{name}: ranges on which it is better")
     yield higher(rows, GATE, CLIP, "discretising the gate is better than not")
     yield higher(rows, BOTH, GATE, "discretising the weight too is better than the gate alone")
     gains = {place: _solved_more(rows, BOTH, GATE, place) for place in UNIFORM_RANGES}
@@ -120,9 +124,13 @@ def _figure_2(rows: pd.DataFrame) -> Compared:
 
 def _figure_14(rows: pd.DataFrame) -> Compared:
     for other, name, worse, equal, better in ((BASE, "L1", 5, 4, 0), (NONE, "no penalty", 3, 3, 3)):
-        yield ranges_where(rows, L2, other, np.less, worse, f"ranges on which L2 is worse than {name}")
-        yield ranges_where(rows, L2, other, np.equal, equal, f"ranges on which L2 equals {name}")
-        yield ranges_where(rows, L2, other, np.greater, better, f"ranges on which L2 is better than {name}")
+        yield partial(
+            ranges_where, rows, L2, other, np.less, worse, f"ranges on which L2 is worse than {name}"
+        )
+        yield partial(ranges_where, rows, L2, other, np.equal, equal, f"ranges on which L2 equals {name}")
+        yield partial(
+            ranges_where, rows, L2, other, np.greater, better, f"ranges on which L2 is better than {name}"
+        )
 
 
 def splits(rows: Rows) -> Table:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -48,6 +48,7 @@ __all__ = [
     "Explanation",
     "Item",
     "Judgement",
+    "Later",
     "Line",
     "Statements",
     "above",
@@ -194,6 +195,8 @@ class Claim:
 
 
 Statement = Comparison | Claim
+Later = Callable[[], "Comparison | Iterable[Comparison]"]
+"""Numbers that are computed when they are asked for. Samples of seeds are asked for sentences alone."""
 Which = Callable[[Statement], bool]
 
 
@@ -259,7 +262,7 @@ class Item:
         title: what it shows.
         kind: an experiment has runs; an analytic figure is computed; schematics and settings are documented.
         statements: what is compared, the headline first: of the rows that belong to it, or of nothing for
-            the other kinds.
+            the other kinds. Numbers that take long may be given as a function, see :data:`Later`.
         headline: what the first statement measures, and ``published``, its published value as text.
         seeds, iterations, runs: the paper's protocol.
         epochs: passes over the data that the iterations are, where the paper's data are finite.
@@ -282,7 +285,7 @@ class Item:
     name: str
     title: str
     kind: Kind
-    statements: Callable[..., Iterable[Statement]] | None = None
+    statements: Callable[..., Iterable[Statement | Later]] | None = None
     headline: str = ""
     published: str = ""
     seeds: int = 0
@@ -336,9 +339,20 @@ class Item:
         """
         if self.statements is None:
             return []
-        found = list(self.statements() if rows is None else self.statements(rows))
+        found: list[Statement] = []
+        for one in self.statements() if rows is None else self.statements(rows):
+            if isinstance(one, Statement):
+                found.append(one)
+            else:
+                numbers = one()
+                found += [numbers] if isinstance(numbers, Comparison) else numbers
         family = max(1, sum(isinstance(one, Comparison) for one in found))
         return [replace(one, family=family) if isinstance(one, Comparison) else one for one in found]
+
+    def _sentences(self, rows: pd.DataFrame) -> Iterator[Claim]:
+        """Its sentences alone."""
+        assert self.statements is not None
+        return (one for one in self.statements(rows) if isinstance(one, Claim))
 
     def decided(self, rows: pd.DataFrame) -> list[Statement]:
         """As :meth:`compared_with`; a sentence that does not hold is undecided if other seeds show it.
@@ -352,7 +366,7 @@ class Item:
         for sample in islice(drawn_again(rows, self.by, self.shared), SAMPLES):
             if not open_:
                 break
-            shown = {one.what for one in self.compared_with(sample) if one.agrees} & open_
+            shown = {one.what for one in self._sentences(sample) if one.agrees} & open_
             undecided, open_ = undecided | shown, open_ - shown
         return [
             replace(one, undecided=True) if isinstance(one, Claim) and one.what in undecided else one

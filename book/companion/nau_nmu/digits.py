@@ -16,7 +16,7 @@ from nalm.models import Layer
 from nalm.records.row import first_below
 
 from companion.experiment.rows import Rows
-from companion.experiment.statements import Claim, Comparison, Item
+from companion.experiment.statements import Claim, Item, Later
 from companion.experiment.tables import Table, text
 from companion.measures import Interval, summarise
 from companion.nau_nmu.digit_runs import EPOCHS, HORIZON, ITERATIONS, LENGTHS, MODELS, TRAINED_ON, digit_arms
@@ -209,7 +209,7 @@ def _renamed(item: str, lengths: pd.DataFrame) -> pd.DataFrame:
     return part.assign(model=part["model"].map(names))
 
 
-def figure(item: str, rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
+def figure(item: str, rows: pd.DataFrame) -> Iterator[Claim | Later]:
     """What a figure draws and what the text says of it.
 
     Of runs that are shorter than the paper's only what is :func:`decided`: success rates, neither means of
@@ -228,9 +228,11 @@ def figure(item: str, rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
         return
     parts = dict(iter(_renamed(item, by_length(rows, operation)).groupby(["length", "model"], sort=False)))
     parts = {at: parts[at] for at in sorted(parts, key=lambda at: at != headline) if at in known}
-    for one in beside_drawn(item.replace("Figure ", "Fig"), "at length", parts):
-        if whole or one.what.endswith("success rate"):
-            yield one
+    yield lambda: (
+        one
+        for one in beside_drawn(item.replace("Figure ", "Fig"), "at length", parts)
+        if whole or one.what.endswith("success rate")
+    )
     found = {(int(length), model): measured(part) for (length, model), part in parts.items()}
     yield from _CLAIMS[item](found, whole)
 
