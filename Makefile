@@ -151,7 +151,7 @@ test-reruns: $(READY)
 	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py
 
 test-book: $(READY)
-	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_accessibility.py tests/book/test_widgets.py tests/book/test_chromium.py tests/book/test_readme.py tests/book/test_edition.py tests/book/test_rerun.py
+	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_widgets.py tests/book/test_chromium.py tests/book/test_readme.py tests/book/test_edition.py tests/book/test_rerun.py
 
 clean:
 	rm -rf _build build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

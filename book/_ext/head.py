@@ -130,7 +130,9 @@ class Picture(SphinxDirective):
             raise self.error(f"No figure of this notebook is called {name!r}.")
         png = next(o.data["image/png"] for o in cell.outputs if "image/png" in o.get("data", {}))
         caption, messages = self.parse_inline(f"{{numref}}`{name}`")
-        picture = nodes.image(uri=self.file_of(b64decode(png)), alt=shown["image"]["alt"])
+        image = shown["image"]
+        kinds = image.get("classes", "").split()
+        picture = nodes.image(uri=self.file_of(b64decode(png)), alt=image["alt"], classes=kinds)
         where = nodes.paragraph("", "", *caption)
         return [nodes.container("", picture, where, classes=["chapter-picture"]), *messages]
 

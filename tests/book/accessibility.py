@@ -1,6 +1,6 @@
 """What axe-core finds wrong with a page for people who do not see it, see few colours or use no mouse.
 
-As a test, part of ``make test-fresh``, it asks every page; test_accessibility.py asks some.
+As a test, part of ``make test-fresh``, it asks every page; test_pages.py asks some.
 """
 
 from functools import cache

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 
-PICTURELESS = {"discovery", "leaderboard", "lend", "own-network", "verify"}
+PICTURELESS = {"leaderboard", "lend", "own-network", "verify"}
 """Pages without a figure."""
 
 

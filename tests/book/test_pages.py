@@ -14,6 +14,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 import yaml
+from accessibility import violations
 from companion.scoreboard import load
 from companion.widgets import WIDGETS
 from playwright.sync_api import Browser, Request
@@ -202,6 +203,29 @@ def test_widgets_run_on_their_page_and_load_on_no_other(reader: Reader, html: Pa
     assert count == len(WIDGETS)
 
 
+def test_a_figure_opens_at_its_full_size_and_is_dark_on_a_dark_page(reader: Reader) -> None:
+    reader.open("book/division/no-redundancy.html")
+    filtered = "image => getComputedStyle(image).filter"
+    shown = reader.page.locator("a.image-reference img")
+    assert shown.count() >= 4
+    reader.turn("phone")
+    graph, map_ = (
+        shown.and_(reader.page.locator(":not(.as-is)")).first,
+        shown.and_(reader.page.locator(".as-is")),
+    )
+    assert "invert" in graph.evaluate(filtered) and map_.first.evaluate(filtered) == "none"
+    assert graph.evaluate("image => image.width") < 390
+    graph.locator("..").focus()
+    reader.page.keyboard.press("Enter")
+    whole = reader.page.locator("dialog.enlarged[open] img")
+    assert whole.evaluate("image => image.width") >= 700  # as wide as it is on a desk, 9 px labels and more
+    assert whole.get_attribute("alt") == graph.get_attribute("alt")
+    reader.page.keyboard.press("Escape")
+    assert reader.page.locator("dialog.enlarged[open]").count() == 0
+    reader.turn("desk")
+    assert graph.evaluate(filtered) == "none" and not reader.trouble
+
+
 def test_the_scoreboard_is_filtered_and_unfolds(reader: Reader) -> None:
     """By the keyboard: lines of a verdict, lines with a word, and what is behind a line."""
     board, page = load(), reader.page
@@ -303,6 +327,25 @@ def test_trouble_is_noticed(reader: Reader, html: Path) -> None:
     ):
         assert what in said, what
     assert "desk: wider" not in said
+
+
+ASKED = ["intro", "scoreboard", "bibliography", "beyond/which-unit", "division/mixed-signs"]
+"""Pages of every kind; ``make test-fresh`` asks all of them."""
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_page_needs_no_eyes_colours_or_mouse(browser: Browser, html: Path, name: str) -> None:
+    assert violations(browser, html / "book" / f"{name}.html") == []
+
+
+def test_a_violation_is_found(browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(
+        "<!doctype html><html lang=en><title>A page</title><main><h1>A page</h1><img src=x.png>"
+        "<p style='color: #999; background: #fff'>grey</p></main></html>"
+    )
+    found = {one.split(": ")[1] for one in violations(browser, page)}
+    assert {"image-alt", "color-contrast"} <= found
 
 
 @pytest.mark.parametrize("module", sorted({module.name for module in pkgutil.iter_modules(nalm.__path__)}))

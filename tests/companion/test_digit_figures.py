@@ -70,7 +70,7 @@ def test_a_threshold_needs_two_readers():
 
 @pytest.mark.parametrize("item", digits.FIGURES)
 def test_what_is_drawn_agrees_with_itself(item):
-    found = list(digits.figure(item, _as_drawn(item)))
+    found = _item(item).compared_with(_as_drawn(item))
     operation, names = digits.FIGURES[item]
     rates = [one for one in found if isinstance(one, Comparison) and "success rate" in one.what]
     assert len(rates) == len(names) * len(LENGTHS[operation])

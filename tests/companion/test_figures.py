@@ -3,6 +3,7 @@
 import base64
 import io
 import itertools
+import re
 
 import numpy as np
 import pandas as pd
@@ -129,9 +130,9 @@ def test_three_panels(summary):
         "sparsity error",
     ]
     assert figure.axes[2].get_yscale() == "log"
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*TOGETHER[0], "published"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*TOGETHER[0], "LSTM", "published"]
     rings = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "none"]
-    assert len(rings) == 1 and min(_fonts(figure)) >= 9
+    assert len(rings) == 2 and min(_fonts(figure)) >= 9
 
 
 def test_each_model_has_its_own_values_in_all_three_panels():
@@ -424,3 +425,30 @@ def test_lines_over_lengths_are_in_order_with_bands_and_rings():
         figures.over_lengths()
     with pytest.raises(ValueError, match="no panel called 'succes'"):
         figures.over_lengths(table, panels=["succes"])
+
+
+def test_the_text_of_a_figure_are_the_numbers_that_it_draws(summary):
+    published = pd.DataFrame({"model": ["NRU"], "range": ["U[-2,2)"], "success": [0.0]})
+    figure = figures.by_range(summary.assign(sparsity_error=0.0), published=published)
+    said = figure._repr_mimebundle_()[0]["text/plain"]
+    assert said == figure.numbers()
+    rates = summary[summary["model"] == "NMRU"].set_index("range")["success"].dropna()
+    shown = "; ".join(f"{place} {rate:.3g}" for place, rate in rates.items())
+    assert f"  NMRU: {shown}" in said.splitlines() and "  NRU, published: U[-2,2) 0" in said.splitlines()
+    errors = said[said.index("sparsity error:") :].splitlines()[1:]
+    assert all(number == "0" for line in errors for number in re.findall(r"\) ([^;]+)", line))
+    many = pd.DataFrame(
+        {"x": np.arange(1.0, 100), "test_mse": np.arange(1.0, 100), "model": "NMU", "task": "×"}
+    )
+    assert "NMU: 99 marks, medians 50 and 50" in figures.scatter(many, x="x").numbers()
+
+
+def test_functions_share_looks_and_mark_points():
+    x = np.linspace(0, 1, 5)
+    panels = {"one": {"a": (x, x), "b": (x, x**2)}, "two": {"b": (x, 1 - x)}}
+    figure = figures.functions(panels, {"two": [(0.5, 0.5)]}, xlabel="u", ylabel="v", xlim=(0, 1))
+    first, second = figure.axes
+    assert [line.get_color() for line in second.lines][0] == first.lines[1].get_color()
+    assert [axis.get_xlabel() for axis in figure.axes] == ["u", "u"] and first.get_ylabel() == "v"
+    assert second.lines[-1].get_xydata().tolist() == [[0.5, 0.5]]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]

@@ -12,15 +12,28 @@ import numpy as np
 import pandas as pd
 import pysindy
 import torch
+from matplotlib.lines import Line2D
 from nalm.tasks import FractionalSIRTask, fractional_sir
 from nalm.training import Run
 from scipy.integrate import solve_ivp
 
 from companion import measures
 from companion.discovery import PowerSystem, discover_all, refit
+from companion.figures import Figure, courses, style
+from companion.figures.styles import WIDTH, legend
 from companion.npu.settings import EXACT_FSIR, fsir_arm
 
-__all__ = ["NUMBERS", "TRUE", "found_by", "numbers_found", "refitted", "regressions", "searches"]
+__all__ = [
+    "NUMBERS",
+    "TRUE",
+    "found_by",
+    "numbers_found",
+    "recovered",
+    "refitted",
+    "regressions",
+    "searches",
+    "step",
+]
 
 TRUE = PowerSystem.of(EXACT_FSIR)
 NUMBERS = [
@@ -80,6 +93,43 @@ def _aligned(weights: str) -> np.ndarray | None:
         if len(units) == 3 and ((units[order] != 0) == TRUE.free).all():
             return units[order][TRUE.free]
     return None
+
+
+def step(found: pd.DataFrame) -> Figure:
+    """The error of each search on the first data set of its noise, over how many numbers are left."""
+    first = found[found["draw"] == "0"]
+    with style():
+        figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")
+        axes = figure.subplots(1, first["noise"].nunique(), sharey=True, squeeze=False)[0]
+        for axis, (noise, group) in zip(axes, first.groupby("noise", sort=False), strict=True):
+            for path, chosen in zip(group["path"], group["numbers"], strict=True):
+                sizes, errors = zip(*sorted((size, error) for size, error in path if size <= 20), strict=True)
+                axis.plot(sizes, errors, "-", color="#0072B2", linewidth=1, alpha=0.7)
+                axis.plot(chosen, dict(path)[chosen], "o", color="#D55E00", markersize=6)
+            axis.axvline(TRUE.size, color="#1A1A1A", linestyle="--", linewidth=1)
+            axis.set(title=f"noise {noise}", xlabel="numbers left", yscale="log", xlim=(20.5, 6.5))
+        axes[0].set_ylabel("error")
+        names = {
+            "a search": {"color": "#0072B2"},
+            "chosen": {"color": "#D55E00", "marker": "o", "linestyle": "none"},
+        }
+        names["true form"] = {"color": "#1A1A1A", "linestyle": "--"}
+        legend(figure, [Line2D([], [], **look, label=name) for name, look in names.items()])
+    return figure
+
+
+def recovered(chosen: pd.DataFrame, noise: str, further: int = 3) -> Figure:
+    """The system that was chosen on the first data set of a noise, and the true one, for some times as long
+    as there are data.
+    """
+    one = chosen[(chosen["noise"] == noise) & (chosen["draw"] == "0")].iloc[0]
+    times, states = _data(one["level"], 0)
+    longer = np.linspace(times[0], further * times[-1], 40 * further)
+    clean = _data(0.0, 0)[1]
+    systems = {"true": TRUE, f"found at noise {noise}": PowerSystem.of(json.loads(one["weights"]))}
+    solved = {name: system.solve(longer, clean) for name, system in systems.items()}
+    lines = {name: (longer, way[0]) for name, way in solved.items() if way is not None}
+    return courses(lines, ["S", "I", "R"], (times, states))
 
 
 def numbers_found(found: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:

@@ -177,22 +177,24 @@ def alike(rows: pd.DataFrame, one: str, other: str, what: str) -> Claim:
     """
     places = [place for place in UNIFORM_RANGES if place in set(rows["range"])]
     limit = FALSE_ALARM / (len(places) + 1)
-    apart = [place for place in places if _of_one_kind(rows, one, other, [place]) < limit]
-    together = _of_one_kind(rows, one, other, places)
+    both = rows[rows["model"].isin([one, other])]
+    won = both.pivot(index="seed", columns=["model", "range"], values="success").astype(float)
+    more = won[one] - won[other]
+    apart = [place for place in places if _of_one_kind(more[place]) < limit]
+    together = _of_one_kind(more[places].sum(axis=1))
     first, second = success(rows, one), success(rows, other)
     shown = f"{text(first.estimate)} against {text(second.estimate)}; apart on: {', '.join(apart) or 'none'}"
     return Claim(what, together >= limit and not apart, shown)
 
 
-def _of_one_kind(rows: pd.DataFrame, one: str, other: str, places: list[str]) -> float:
+def _of_one_kind(more: pd.Series) -> float:
     """The probability that two models of one kind differ as much in what their seeds solve: signs of the
     differences are drawn, or all of them asked where there are few.
+
+    Args:
+        more: what one solves more than the other, by seed.
     """
-    first, second = (
-        part(rows, model, places, ("seed", "success")).groupby("seed")["success"].sum()
-        for model in (one, other)
-    )
-    apart = (first - second).astype(float).to_numpy()
+    apart = more.to_numpy()
     apart = apart[apart != 0]
     if not len(apart):
         return 1.0

@@ -9,8 +9,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import torch
+from nalm import NRU
 from nalm.tasks import UNIFORM_RANGES, SingleModuleTask
 from nalm.training import Adam, Run
+from scipy.integrate import solve_ivp
+from torch.func import functional_call
 
 from companion import measures, thresholds
 from companion.division import settings
@@ -36,7 +40,7 @@ from companion.experiment.parameters import some_of
 from companion.experiment.rows import Rows
 from companion.experiment.statements import Claim, Item
 from companion.experiment.tables import Table, text
-from companion.figures import Figure, style
+from companion.figures import Figure, functions, style
 
 SECOND, CLIPPED = f"{MODIFIED}, second draw", f"{MODIFIED}, clipped gradient"
 FIGURE_3 = [REAL_NPU, *UNITS]
@@ -120,6 +124,55 @@ def walls(rows: Rows) -> tuple[Table, dict[str, object]]:
         "nru_slow_mixed": rows.count(model=last, range=MIXED),
     }
     return Table(counts.reset_index(), "The NRU on negative ranges: who passes the wall"), numbers
+
+
+def wall() -> Figure:
+    """What one input multiplies the output of an NRU by while its weight passes 0, Eq. {eq}`eq-nru-wall`."""
+    weights = np.linspace(-0.006, 0.006, 601)
+    panels = {}
+    for name, training in (("in training", True), ("in evaluation", False)):
+        unit = NRU(1, 1).double().train(training)
+        panels[name] = {
+            f"$x = {x:+.0f}$": (weights, [_factor(unit, weight, x) for weight in weights]) for x in (2, -2)
+        }
+    return functions(panels, xlabel="weight $W_a$", ylabel="factor $f$")
+
+
+def _factor(unit: NRU, weight: float, x: float) -> float:
+    at = {"weight": torch.tensor([[weight]], dtype=torch.float64)}
+    return functional_call(unit, at, torch.tensor([[x]], dtype=torch.float64)).item()
+
+
+def _uphill(_time: float, weights: np.ndarray) -> np.ndarray:
+    """The gradient of Eq. {eq}`eq-agreement` with open gates, but for a factor."""
+    angles = np.pi * weights
+    return np.sin(angles) - np.sin(angles.sum())
+
+
+def saddle() -> Figure:
+    """The mean agreement in sign of a Real NPU with open gates on U[-2,2), over its two weights, with the
+    paths on which its gradient leads from small weights.
+    """
+    at = np.linspace(-1.25, 1.25, 126)
+    alpha, beta = np.meshgrid(np.pi * at, np.pi * at)
+    agreement = (1 - np.cos(alpha) - np.cos(beta) + np.cos(alpha + beta)) / 4
+    starts = 0.25 * np.array([(np.cos(turn), np.sin(turn)) for turn in np.arange(8) * np.pi / 4 + 0.2])
+    with style():
+        figure = Figure(figsize=(4.6, 3.9), layout="constrained")
+        axis = figure.subplots()
+        axis.grid(False)
+        filled = axis.contourf(at, at, agreement, np.linspace(-0.2, 1, 13), cmap="Greens")
+        for start in starts:
+            way = solve_ivp(_uphill, (0, 20), start, max_step=0.1).y
+            axis.plot(*way, color="#1A1A1A", linewidth=0.9)
+        axis.plot(*starts.T, "o", color="#1A1A1A", markersize=3.5)
+        axis.plot([-1.25, 1.25], [-1.25, 1.25], "--", color="#1A1A1A", linewidth=0.9)
+        for place, name in (((1, -1), "a/b"), ((-1, 1), "b/a")):
+            axis.plot(*place, "*", color="white", markersize=15, markeredgecolor="#1A1A1A")
+            axis.annotate(f"${name}$", place, (0, 12), textcoords="offset points", ha="center", color="white")
+        axis.set(xlabel="$W_a$", ylabel="$W_b$", aspect="equal")
+        figure.colorbar(filled, ax=axis, label="agreement in sign, $C$", ticks=[0, 0.5, 1])
+    return figure
 
 
 def _figure_3(rows: pd.DataFrame) -> Compared:

@@ -157,9 +157,11 @@ def figure_5() -> Figure:
             line, fill = ("--", "none") if "," in model else ("-", "full")
             upper = [float(place[4:-1]) for place in lines["range"]]
             look = dict(color=colour, marker=marker, markersize=4, fillstyle=fill, linewidth=1.2)
-            axes[question].plot(upper, lines["here"], linestyle=line, label=model, **look)
+            axes[question].plot(upper, lines["here"], linestyle=line, label=model, gid=model, **look)
             ring = dict(markersize=9, markerfacecolor="none", markeredgecolor=colour)
-            axes[question].plot(upper, lines["recorded"], "o", linestyle="none", **ring)
+            axes[question].plot(
+                upper, lines["recorded"], "o", linestyle="none", gid=f"{model}, published", **ring
+            )
         for question, axis in axes.items():
             axis.set(xscale="log", yscale="log", title=question, xticks=[1e-8, 1e-4, 1])
         axes[EASY].set_ylabel("test MSE of golden weights")

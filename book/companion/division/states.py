@@ -78,6 +78,8 @@ def draw_starts(axis: Axes, weights: np.ndarray, won: np.ndarray, good: Side) ->
     grid = np.linspace(-0.5, 0.5, 401)
     side = good(*np.meshgrid(grid, grid)).astype(float)
     axis.contourf(grid, grid, side, levels=[0.5, 1.5], colors=["#E6F2EF"])
-    axis.plot(*weights[won].T, "o", color=unit_style(MODIFIED)[0], markersize=5)
-    axis.plot(*weights[~won].T, "x", color=unit_style("NRU")[0], markersize=6, markeredgewidth=2)
+    axis.plot(*weights[won].T, "o", color=unit_style(MODIFIED)[0], markersize=5, gid="solved")
+    axis.plot(
+        *weights[~won].T, "x", color=unit_style("NRU")[0], markersize=6, markeredgewidth=2, gid="not solved"
+    )
     axis.set(xlim=(-0.52, 0.52), ylim=(-0.52, 0.52), aspect="equal")

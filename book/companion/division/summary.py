@@ -224,7 +224,7 @@ def figure_rates(rows: Rows, units: list[str]) -> Figure:
                 ends = [(one.low, one.estimate, one.high) for one in found]
                 low, estimate, high = np.reshape(ends, (-1, 3)).T
                 axis.hlines(at, low, high, color=colour, linewidth=1)
-                axis.plot(estimate, at, marker, color=colour, markersize=4, label=unit)
+                axis.plot(estimate, at, marker, color=colour, markersize=4, label=unit, gid=unit)
             axis.set(title=f"{inputs} inputs", xlabel="success rate", xlim=(-0.03, 1.03))
             axis.set_yticks(range(len(PLACES)), PLACES)
             axis.axvline(TICK, color="gray", linewidth=0.6, linestyle=":")
@@ -341,10 +341,14 @@ class Cell:
 def table_3(rows: pd.DataFrame) -> list[Cell]:
     """The cells in the table's order, those of units that are not run left out."""
     found = []
+    halves = {
+        inputs: rows.loc[rows["inputs"] == inputs, ["model", "range", "seed", "success"]]
+        for inputs in (2, 10)
+    }
     for one in published.load("division_values").query("item == 'Table 3'").to_dict("records"):
         redundancy, kind = one["setting"].removeprefix("redundancy=").split("; ", 1)
         kind = kind.replace("; ", ", ")
-        part = rows[rows["inputs"] == (10 if redundancy == "yes" else 2)]
+        part = halves[10 if redundancy == "yes" else 2]
         found.append(
             Cell(
                 redundancy,

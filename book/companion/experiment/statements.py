@@ -413,7 +413,7 @@ class Item:
         self, compared: list[Statement], read: Read | None, seeds: int, iterations: int = 0
     ) -> Judgement:
         differing = [one for one in compared if not one.agrees and not one.undecided]
-        explained = all(any(reason.covers(one, read) for reason in self.explanations) for one in differing)
+        known = [one for one in differing if any(reason.covers(one, read) for reason in self.explanations)]
         not_shown = {one.id or one.what for one in compared if not one.agrees}
         said = " ".join(
             one.said(read) if read or isinstance(one.text, str) else ""
@@ -430,7 +430,7 @@ class Item:
         elif partly and not (differing and enough):
             verdict = "open" if differing else "reproduced so far"
         elif differing:
-            verdict = "differs, explained" if explained else "differs"
+            verdict = "differs, explained" if len(known) == len(differing) else "differs"
         elif 2 * sum(one.agrees for one in compared) <= len(compared):
             verdict = "open"
         else:
@@ -438,7 +438,8 @@ class Item:
         lines = self.lines(read) if self.lines and read else ()
         if verdict == "reproduced" and lines and {one.verdict for one in lines} == {"replayed"}:
             verdict = "replayed"
-        return Judgement(self, tuple(compared), verdict, said, seeds, iterations, tuple(lines))
+        explained = tuple(one.what for one in known)
+        return Judgement(self, tuple(compared), verdict, said, seeds, iterations, tuple(lines), explained)
 
 
 @dataclass(frozen=True)
@@ -455,6 +456,8 @@ class Judgement:
     iterations: int = 0
 
     lines: tuple[Line, ...] = ()
+    explained: tuple[str, ...] = ()
+    """The statements that differ by no more than an explanation covers."""
     replay: Judgement | None = None
     """Of the replays of its rows, where all are recorded."""
 
@@ -525,7 +528,7 @@ class Statements(Table):
                 line |= {"here": str(one), "agrees": _agrees(one, judged)}
                 if one.what in again:
                     line |= {"replay": str(again[one.what])}
-                    line |= {"it agrees": _agrees(again[one.what], judged)}
+                    line |= {"it agrees": _agrees(again[one.what], judged.decides)}
                 lines.append(line)
             if not judged.statements:
                 lines.append({"": judged.item.name, "statement": "not run"})
@@ -551,8 +554,7 @@ class Statements(Table):
 def _agrees(one: Statement, judged: Judgement) -> str:
     if one.agrees or one.undecided:
         return "yes" if one.agrees else "undecided"
-    name = one.id or one.what
-    return "no, explained" if any(name in reason.of for reason in judged.item.explanations) else "no"
+    return "no, explained" if one.what in judged.explained else "no"
 
 
 @cache

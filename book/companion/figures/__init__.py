@@ -10,7 +10,7 @@ No function touches pyplot or global state; each returns a Figure that notebooks
 
 from companion.figures.costs import bars, cost_curves
 from companion.figures.lengths import over_lengths
-from companion.figures.lines import courses, curves
+from companion.figures.lines import courses, curves, functions
 from companion.figures.maps import error_maps
 from companion.figures.panels import by_range
 from companion.figures.runs import distribution, gate_histograms, scatter
@@ -26,6 +26,7 @@ __all__ = [
     "curves",
     "distribution",
     "error_maps",
+    "functions",
     "gate_histograms",
     "over_lengths",
     "scatter",

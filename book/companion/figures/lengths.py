@@ -79,9 +79,9 @@ def over_lengths(
                         axis.fill_between(
                             places, part[low], part[high], color=colour, alpha=0.08, linewidth=0
                         )
-                        axis.plot(places, part[column], color=colour, marker=marker, markersize=5)
+                        axis.plot(places, part[column], color=colour, marker=marker, markersize=5, gid=model)
                     else:
-                        axis.plot(places, part[column], **_dashed(colour))
+                        axis.plot(places, part[column], **_dashed(colour), gid=f"{model}, published")
             axis.set_ylabel(label)
             if panel == "success":
                 axis.set_ylim(-0.08, 1.08)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
@@ -15,7 +15,9 @@ from companion.figures.styles import WIDTH, Figure, axis_name, legend, legend_en
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["courses", "curves"]
+__all__ = ["courses", "curves", "functions"]
+
+_DASHES = ("-", "--", ":", "-.")
 
 
 def curves(
@@ -63,6 +65,39 @@ def curves(
     return figure
 
 
+def functions(
+    panels: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]],
+    marks: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    xlabel: str = "x",
+    ylabel: str = "y",
+    **axes: Any,
+) -> Figure:
+    """Functions of one number: a panel each for some, a line each for its cases.
+
+    `panels` maps a title to lines, and these map a name to x and y; a name has the same look in all panels.
+    `marks` has points by panel, which are drawn as black dots. `axes` sets what `Axes.set` knows, for all.
+    """
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    with style():
+        colours = [entry["color"] for entry in matplotlib.rcParams["axes.prop_cycle"]]
+        looks = {
+            name: {"color": colours[at % len(colours)], "linestyle": _DASHES[at % len(_DASHES)]}
+            for at, name in enumerate(names)
+        }
+        figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")
+        drawn = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+        for axis, (title, lines) in zip(drawn, panels.items(), strict=True):
+            for name, (x, y) in lines.items():
+                axis.plot(x, y, **looks[name], gid=name)
+            for x, y in (marks or {}).get(title, ()):
+                axis.plot(x, y, "o", color="#1A1A1A", markersize=5)
+            axis.set(title=title, xlabel=xlabel, **axes)
+        drawn[0].set_ylabel(ylabel)
+        if len(names) > 1:
+            legend(figure, [Line2D([], [], **look, label=name) for name, look in looks.items()])
+    return figure
+
+
 def courses(
     lines: Mapping[str, tuple[Sequence[float], np.ndarray]],
     names: Sequence[str],
@@ -78,7 +113,6 @@ def courses(
     with style():
         figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
         axes = figure.subplots(1, len(names), sharex=True, squeeze=False)[0]
-        dashes = ["-", "--", ":", "-."]
         colours = [entry["color"] for entry in matplotlib.rcParams["axes.prop_cycle"]]
         for entry, (axis, name) in enumerate(zip(axes, names, strict=True)):
             if points is not None:
@@ -87,7 +121,7 @@ def courses(
                 axis.plot(
                     times,
                     states[:, entry],
-                    dashes[number % 4],
+                    _DASHES[number % 4],
                     color=colours[number % len(colours)],
                     linewidth=1.6,
                 )
@@ -96,7 +130,7 @@ def courses(
             Line2D(
                 [],
                 [],
-                linestyle=dashes[number % 4],
+                linestyle=_DASHES[number % 4],
                 color=colours[number % len(colours)],
                 linewidth=1.6,
                 label=name,

@@ -51,7 +51,8 @@ def by_range(
     interval.
 
     `summary` comes from companion.measures.summarise; `published` has the same columns as far as values are
-    published (success, solved_at_mean, sparsity_error; no intervals needed) and is drawn as hollow rings.
+    published (success, solved_at_mean, sparsity_error; no intervals needed) and is drawn as hollow rings,
+    also where `summary` has no runs.
 
     Logarithmic axes show zeros in a band of their own; where no run was solved, there is a grey tick.
     """
@@ -60,7 +61,7 @@ def by_range(
         require(panel, PANELS, "panel")
     for name in [x, hue, "success"] + [column for panel in panels for column in PANELS[panel][:3]]:
         require(name, summary.columns, "column of the summary")
-    places, models = list(dict.fromkeys(summary[x])), list(dict.fromkeys(summary[hue]))
+    places, models = (_all_of(column, summary, published) for column in (x, hue))
     step = min(0.16, 0.72 / max(len(models), 1))
     shift = {model: (number - (len(models) - 1) / 2) * step for number, model in enumerate(models)}
     styles = styles_of([str(model) for model in models])
@@ -81,16 +82,16 @@ def by_range(
                 bottom = np.maximum(part[low].to_numpy(float), zero)
                 top = np.maximum(np.where(np.isinf(top), middle, top), bottom)
                 axis.vlines(at, bottom, top, color=colour, linewidth=1.4)
-                axis.plot(at, middle, marker, color=colour, markersize=5, linestyle="none")
+                axis.plot(at, middle, marker, color=colour, markersize=5, linestyle="none", gid=str(model))
                 none = at[np.isnan(middle) & (part["success"] == 0)]
                 if none.size:
                     unsolved = True
                     axis.plot(none, np.full(none.size, 0.03), transform=axis.get_xaxis_transform(), **NOTHING)
             if published is not None and column in published.columns:
-                known = published[published[x].isin(places) & published[hue].isin(models)]
-                for _, row in known[known[column].notna()].iterrows():
-                    at = places.index(row[x]) + shift[row[hue]]
-                    axis.plot(at, row[column] or zero, **hollow(styles[str(row[hue])][0]))
+                for model, part in published[published[column].notna()].groupby(hue, sort=False):
+                    at = [places.index(place) + shift[model] for place in part[x]]
+                    ring = hollow(styles[str(model)][0])
+                    axis.plot(at, part[column].replace(0, zero), **ring, gid=f"{model}, published")
             _finish_panel(axis, summary[column], label, logarithmic, zero, len(places))
         rotation = 35 if max(len(str(place)) for place in places) > 6 and len(places) > 5 else 0
         alignment = {"rotation": rotation, "ha": "right", "rotation_mode": "anchor"} if rotation else {}
@@ -103,6 +104,13 @@ def by_range(
             handles.append(Line2D([], [], label="no run solved", **NOTHING))
         legend(figure, handles)
     return figure
+
+
+def _all_of(column: str, *tables: pd.DataFrame | None) -> list:
+    """What a column holds in one of the tables; numbers by size."""
+    found = list(dict.fromkeys(one for table in tables if table is not None for one in table[column]))
+    numbers = all(str(one).replace(".", "", 1).isdigit() for one in found)
+    return sorted(found, key=float) if numbers else found
 
 
 def _place_of_zero(values: pd.Series) -> float:

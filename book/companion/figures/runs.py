@@ -58,7 +58,13 @@ def distribution(
             colour, marker = unit_style(str(model))
             axis.step([low, *finite, high], [*share, share[-1]], where="post", color=colour, linewidth=2)
             axis.plot(
-                finite, share[1:], marker, color=colour, markersize=5, markevery=max(1, finite.size // 8)
+                finite,
+                share[1:],
+                marker,
+                color=colour,
+                markersize=5,
+                markevery=max(1, finite.size // 8),
+                gid=str(model),
             )
         axis.set_xscale("log")
         axis.set(
@@ -82,7 +88,7 @@ def distribution(
         }
         for model, rate in rings.items():
             ring = hollow(unit_style(str(model))[0])
-            axis.plot(threshold, rate, **ring, markeredgewidth=1.8, zorder=3)
+            axis.plot(threshold, rate, **ring, markeredgewidth=1.8, zorder=3, gid=f"{model}, published")
         if rings:
             handles.append(Line2D([], [], label="published success rate", **hollow()))
         legend(figure, handles)
@@ -145,7 +151,13 @@ def scatter(
                         values = part[y] if bounds is None else part[y].clip(*bounds)
                         solid = dict(marker=marker, color=colour, markersize=5, linestyle="none")
                         how = hollow(colour, size=9) | {"alpha": 0.55} if theirs else solid
-                        axis.plot(part[x], values, **how, clip_on=False)
+                        axis.plot(
+                            part[x],
+                            values,
+                            **how,
+                            clip_on=False,
+                            gid=f"{name}, published" if theirs else name,
+                        )
                 axis.tick_params(labelleft=number == 0)
                 if line == 0 and column:
                     axis.set_title(str(side))
@@ -201,7 +213,8 @@ def gate_histograms(
                         & (published[column] == model)
                         & (published["success"].astype(bool) == success)
                     ]
-                    axis.plot(theirs["gate"] + shift, theirs["count"], **hollow(size=8))
+                    which = f"{'solved' if success else 'not solved'}, published"
+                    axis.plot(theirs["gate"] + shift, theirs["count"], **hollow(size=8), gid=which)
             axis.grid(axis="x", visible=False)
             axis.set(xlim=(-0.09, 1.09), xticks=[0, 0.5, 1])
         for axis, model in zip(axes[0], models, strict=True):

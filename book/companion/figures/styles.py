@@ -6,16 +6,19 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure as _Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter
 from nalm.units.checks import nearest
 
 __all__ = [
@@ -118,15 +121,57 @@ _STYLE = {
 
 class Figure(_Figure):
     """A matplotlib figure that a notebook shows as a PNG of twice its nominal width, independent of any
-    backend.
+    backend; its text are the numbers that are drawn, see :meth:`numbers`.
     """
+
+    def numbers(self) -> str:
+        """What its marks stand for, panel by panel: all lines that were given a name, as ``gid``.
+
+        Places on an axis with names are said by these; of more than thirty marks how many there are
+        and their medians.
+        """
+        return "\n".join(line for axis in self.axes for line in _numbers_of(axis))
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         buffer = io.BytesIO()
         self.savefig(buffer, format="png", dpi=2 * PIXELS_PER_INCH, metadata={"Software": None})
         picture = base64.b64encode(buffer.getvalue()).decode("ascii")
         width = round(self.get_figwidth() * PIXELS_PER_INCH)
-        return {"image/png": picture, "text/plain": repr(self)}, {"image/png": {"width": width}}
+        return {"image/png": picture, "text/plain": self.numbers() or repr(self)}, {
+            "image/png": {"width": width}
+        }
+
+
+MANY = 30
+
+
+def _numbers_of(axis: Axes) -> Iterator[str]:
+    lines = [line for line in axis.get_lines() if line.get_gid()]
+    if not lines:
+        return
+    yield ", ".join(filter(None, (axis.get_title(), axis.get_ylabel()))) + ":"
+    names = {round(place): name for place, name in _names_of(axis.xaxis).items()}
+    zeros = [place for place, name in _names_of(axis.yaxis).items() if name == "0"]  # of a logarithmic axis
+    for line in lines:
+        x, y = (np.ma.filled(np.ma.asarray(data, float), np.nan) for data in line.get_data())
+        known, y = ~np.isnan(y), np.where(np.isin(y, zeros), 0.0, y)
+        if not known.any():
+            continue
+        if known.sum() > MANY:
+            said = f"{known.sum()} marks, medians {np.median(x[known]):.3g} and {np.median(y[known]):.3g}"
+        else:
+            places = [names.get(round(at), "?") if names else f"{at:.3g}" for at in x[known]]
+            said = "; ".join(f"{place} {value:.3g}" for place, value in zip(places, y[known], strict=True))
+        yield f"  {line.get_gid()}: {said}"
+
+
+def _names_of(axis: Axis) -> dict[float, str]:
+    """The names of places on an axis, if it has names."""
+    if isinstance(axis.get_major_locator(), FixedLocator) and isinstance(
+        axis.get_major_formatter(), FuncFormatter
+    ):
+        return {place: axis.get_major_formatter()(place) for place in axis.get_ticklocs()}
+    return {}
 
 
 def style() -> AbstractContextManager[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
 
@@ -15,12 +15,16 @@ from companion.experiment import Experiment
 from companion.experiment.parameters import one_of, some_of
 from companion.experiment.statements import Claim, Comparison, Item, solved
 from companion.experiment.tables import text
+from companion.figures import Figure, functions
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.subset_arithmetic import published_cell
 
 FIGURES = {"add": "Figure 10", "sub": "Figure 11", "mul": "Figure 12"}
 """Operation -> the figure."""
+
+WEIGHTS = 200
+"""Of the first layer, over which its penalty is a mean."""
 
 NEXT_TICKS = {"add": (1_600_000, None), "sub": (5_000, None), "mul": (2_500_000, 6e-4)}
 """Operation -> the ticks of *solved at* and of the sparsity error that would come next on the axes.
@@ -81,6 +85,35 @@ def _below(found: list[Interval], tick: float) -> tuple[bool, str]:
 def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
     asked = nau_nmu.penalty_runs(p.operations, p.factors, p.seeds, p.iterations, p.stream)
     return {"nau-nmu/penalty": asked}
+
+
+def reach_figure(slopes: Mapping[str, np.ndarray], deltas: np.ndarray, factors: Sequence[float]) -> Figure:
+    """The slope of the error of weights that are off by δ, and of the penalty that pulls them back.
+
+    Args:
+        slopes: operation -> those of the error.
+        deltas: how far weights are off.
+        factors: λ̂ of the penalties.
+    """
+    panels, marks = {}, {}
+    for operation, slope in slopes.items():
+        title, moved = ("sums", 2) if operation == "add" else ("products", 4)
+        panels[title] = {"error": (deltas, slope)}
+        marks[title] = []
+        for factor in factors:
+            pull = moved * factor / WEIGHTS
+            panels[title][f"penalty, $\\hat\\lambda$ = {factor:g}"] = (deltas, np.full(len(deltas), pull))
+            if slope[0] < pull < slope[-1]:
+                marks[title].append((float(np.interp(pull, slope, deltas)), pull))
+    return functions(
+        panels,
+        marks,
+        xlabel="distance from a discrete value, δ",
+        ylabel="slope",
+        xlim=(0, 0.5),
+        ylim=(3e-3, 4),
+        yscale="log",
+    )
 
 
 def _of(operation: str, rows: pd.DataFrame) -> pd.DataFrame:

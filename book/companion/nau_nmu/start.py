@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import SimpleNamespace
 
+import numpy as np
 from nalm.models import Stack
 from nalm.training import Run
 
 from companion.experiment import Experiment
 from companion.experiment.parameters import above, at_least, one_of
 from companion.experiment.rows import Rows
+from companion.figures import Figure, functions
 from companion.nau_nmu import settings as nau_nmu
 from companion.replay import replayed
 
@@ -75,6 +77,23 @@ def parts(rows: Rows, p: SimpleNamespace) -> dict[str, Rows]:
         "wider": rows.of(experiment=PACE, range="U[1,2)"),
         "as the authors start": rows.of(experiment=REPLAY),
     }
+
+
+def parting(leans: Sequence[float]) -> Figure:
+    """Two units that start at the mean of both sums, and part as Eq. {eq}`parting-error` drives them along
+    ``e``.
+
+    With :math:`\\delta = s e` the error is :math:`\\mathrm{Var}(\\Delta^2) (1 - s^2)^2 / 16`, so gradient
+    descent has :math:`\\tau s' = s (1 - s^2)`; the lean is :math:`26 s`, for as many inputs belong to one sum
+    alone.
+    """
+    times = np.linspace(0, 8, 400)
+    panels = {}
+    for lean in leans:
+        s = 1 / np.sqrt(1 + ((26 / lean) ** 2 - 1) * np.exp(-2 * times))
+        panels[f"lean {lean:g}"] = {"first unit": (times, s), "second unit": (times, -s)}
+    limits = {"yticks": [-1, 0, 1], "yticklabels": ["sum $b$", "mean $m$", "sum $a$"]}
+    return functions(panels, xlabel="time, in units of τ", ylabel="", **limits)
 
 
 EXPERIMENT = Experiment(

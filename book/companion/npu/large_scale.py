@@ -298,6 +298,7 @@ def _figure_7(rows: pd.DataFrame) -> Iterable[Claim]:
 
     Parameters count as they do in the figure, above 0.01; "the NPUs" are the NPU and the RealNPU.
     """
+    rows = rows[["model", "operation", "test_mse", "parameters_above_0.01"]]
     runs = {place: chosen(rows, *place) for place in product(PAPER, SIGNS)}
     error = {place: float(np.median(_ten_errors(part["test_mse"]))) for place, part in runs.items()}
     count = {place: float(part["parameters_above_0.01"].median()) for place, part in runs.items()}

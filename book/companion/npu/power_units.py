@@ -22,7 +22,7 @@ from companion.experiment.errata import Erratum
 from companion.experiment.parameters import at_least, between
 from companion.experiment.statements import Claim, Item
 from companion.experiment.tables import text
-from companion.figures import Figure, diagrams, style
+from companion.figures import Figure, diagrams, style, unit_style
 
 PANELS = {"NaiveNPU": None, "NPU, gates ½, ½": (0.5, 0.5), "NPU, gates 1, 0": (1.0, 0.0)}
 """Panel of Figure 3 -> the gates of its unit."""
@@ -43,6 +43,34 @@ READINGS = {
     "paper": Reading(0.0, lambda error: error.abs().mean(), 1.0),
 }
 """That of the code, which drew the figure, and that of Eqs. 12 and 13."""
+
+
+def spiral(x: float) -> Figure:
+    """On which way a gate takes a negative number from 1 to itself: in an NPU around zero, in an NMU through
+    it.
+    """
+    gates = np.linspace(0, 1, 201)
+    steps = diagrams.power_unit(gate=True)
+    npu = NPU(1, 1).double()
+    npu.weight.data.fill_(1.0)
+    ways = {"NPU": np.zeros((len(gates), 2)), "NMU": np.stack([gates * x + 1 - gates, 0 * gates], 1)}
+    for at, gate in enumerate(gates):
+        npu.gate.data.fill_(gate)
+        found = diagrams.execute(steps, npu, torch.tensor([x], dtype=torch.float64))
+        radius, angle = found["gated r"].item(), np.pi * found["gated k"].item()
+        ways["NPU"][at] = radius * np.cos(angle), radius * np.sin(angle)
+    with style():
+        figure = Figure(figsize=(6, 3.4), layout="constrained")
+        axis = figure.subplots()
+        for name, way in ways.items():
+            colour, marker = unit_style(name)
+            axis.plot(*way.T, color=colour, marker=marker, markevery=50, markersize=7, label=name)
+        for at in range(0, 201, 50):
+            axis.annotate(f"{gates[at]:g}", ways["NPU"][at], (6, 6), textcoords="offset points")
+        axis.plot(0, 0, "+", color="#1A1A1A", markersize=11)
+        axis.set(xlabel="real part", ylabel="imaginary part", aspect="equal")
+        axis.legend(loc="upper left")
+    return figure
 
 
 def examples(low: float, count: int, seed: int) -> Tensor:
