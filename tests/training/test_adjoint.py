@@ -57,6 +57,9 @@ def test_backward_steps_end_at_every_time():
         lengths, torch.tensor([1.0] * 5 + [200 / 39 - 5], dtype=torch.float64).repeat(39)
     )
     assert backward_points(torch.tensor([3.0]), 1.0).tolist() == [3.0, 2.0, 1.0, 0.0]
+    assert (
+        len(backward_points(torch.tensor([3 * 0.1], dtype=torch.float64), 0.1)) == 4
+    )  # of 3.0000000000000004 steps
 
 
 def test_of_one_linear_equation_the_gradient_is_the_end_times_the_time():

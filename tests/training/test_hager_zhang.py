@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import rosen, rosen_der
 
 from nalm.training import HagerZhangLBFGS
+from nalm.training.ode import hager_zhang
 from nalm.training.ode.hager_zhang import (
     Inconsistent,
     LineSearch,
@@ -223,3 +224,16 @@ def test_a_direction_that_ascends_is_replaced_by_the_gradient():
     answers = (0.0, -1.0), (-1.0, -2.0), (-5.0, 1.0), (-2.0, -1.5)
     places = asked(_minimised(X, HagerZhangLBFGS()), *answers)
     assert places == pytest.approx([0, 1, 5, 11 / 3, 11 / 3 + 1.5])
+
+
+def test_what_was_known_of_the_curvature_is_forgotten_with_it(monkeypatch):
+    """After a direction that ascends only what is learned from then on counts."""
+    known = []
+
+    def ascends_once(gradient, pairs):
+        known.append(len(pairs))
+        return -gradient if len(known) == 4 else _times_inverse_hessian(gradient, pairs)
+
+    monkeypatch.setattr(hager_zhang, "_times_inverse_hessian", ascends_once)
+    minimise_by_line_searches(rosenbrocks, np.array([[-1.2, 1.0]]), HagerZhangLBFGS(iterations=6))
+    assert known == [0, 1, 2, 3, 1, 2]
