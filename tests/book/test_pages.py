@@ -23,7 +23,7 @@ import nalm
 from nalm.records import PUBLISHED, experiments
 
 ROOT = Path(__file__).parents[2]
-READERS = {"desk": (1280, 900, "light"), "phone": (390, 844, "dark")}
+READERS = {"desk": (1440, 900, "light"), "phone": (390, 844, "dark")}
 
 # What is wrong with an open page, as a list of sentences.
 TROUBLE = r"""async () => {
@@ -54,6 +54,9 @@ TROUBLE = r"""async () => {
         ...[...document.querySelectorAll('mjx-container [mathcolor="red"]')]
             .map(unknown => 'formula with an unknown command: ' + unknown.textContent),
         ...raw.map(text => 'TeX in the text: ' + text),
+        ...[...document.querySelectorAll('.nalm-box')]
+            .filter(box => innerWidth >= 960 && box.scrollWidth > box.clientWidth + 1)
+            .map(box => 'table that is cut: ' + box.getAttribute('aria-label')),
         ...(root.scrollWidth > innerWidth + 1
             ? ['wider than the window by ' + (root.scrollWidth - innerWidth) + ' px'] : []),
     ];
@@ -300,7 +303,10 @@ def test_search_finds_units(browser: Browser, site: str, name: str) -> None:
 
 def test_trouble_is_noticed(reader: Reader, html: Path) -> None:
     """A page of everything that can be wrong, so that no check of the pages passes for want of looking."""
-    body = """<main style="width: 800px"><img src="nowhere.png" alt="x.png"><img alt="" src="data:,">
+    body = """<main style="width: 800px">
+              <div class="nalm-box" aria-label="wide" style="overflow: auto; width: 9px">
+              <p style="width: 99px"></p></div>
+              <img src="nowhere.png" alt="x.png"><img alt="" src="data:,">
               <p>$$ raw</p><div class="math">x</div></main>
               <script>console.error("said"); fetch("https://example.org/far").catch(() => null);
               missing()</script>"""
@@ -323,6 +329,7 @@ def test_trouble_is_noticed(reader: Reader, html: Path) -> None:
         "image that does not load",
         "formula not set",
         "TeX in the text",
+        "table that is cut: wide",
         "phone: wider than the window",
     ):
         assert what in said, what
