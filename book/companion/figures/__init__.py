@@ -1,9 +1,10 @@
 """Drawing for the book: one visual language for every chapter.
 
 A unit has one colour and one marker wherever it appears; variants of a unit are shades of its colour. What
-was measured here is drawn solid, what a paper printed is drawn as a hollow ring. Figures have a white ground,
-so that they read the same on light and dark pages, are seven inches (700 pixels) wide and are written at
-twice that resolution.
+was measured here is drawn solid, what a paper printed is drawn as a hollow ring. Figures have a white ground;
+on a dark page the style sheet inverts them and keeps their hues, but for maps, whose images have the class
+``as-is``. They are seven inches (700 pixels) wide and are written at twice that resolution. Marks that are
+given a ``gid`` are said as numbers in the text of the figure, which tests compare with rows.
 
 No function touches pyplot or global state; each returns a Figure that notebooks show by itself.
 """
