@@ -511,7 +511,8 @@ class Judgement:
 
 
 class Statements(Table):
-    """What one or several items state, as a table of a chapter.
+    """What one or several items state, as a table of a chapter. Of more than six statements those that agree
+    are folded: a reader sees first what does not.
 
     Args:
         judgements: of the items, in the order to be shown.
@@ -538,6 +539,19 @@ class Statements(Table):
         counts = "; ".join(one.said for one in judgements)
         super().__init__(frame, caption=counts, wrap=True)
         self.judgements = tuple(judgements)
+
+    def _repr_html_(self) -> str:
+        if len(self.frame) <= 6:
+            return super()._repr_html_()
+        asked = self.frame[[one for one in ("agrees", "it agrees") if one in self.frame]]
+        agree = asked.isin(["yes", ""]).all(axis=1) & (asked["agrees"] == "yes")
+        if agree.all():
+            return Table(self.frame, folded=self.caption, wrap=True)._repr_html_()
+        rest = Table(self.frame[~agree], caption=self.caption, wrap=True)._repr_html_()
+        if not agree.any():
+            return rest
+        kept = f"The {agree.sum()} that agree"
+        return rest + Table(self.frame[agree], folded=kept, wrap=True)._repr_html_()
 
     @property
     def statements(self) -> list[Statement]:

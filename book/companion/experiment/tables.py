@@ -22,7 +22,8 @@ _STYLE = (
     ".nalm-box table.nalm-table{display:table;width:auto;margin:0;font-variant-numeric:tabular-nums}"
     ".nalm-table th,.nalm-table td{padding:.25rem .6rem;text-align:left;white-space:nowrap}"
     ".nalm-table .number{text-align:right}"
-    ".nalm-table caption{caption-side:top;text-align:left}</style>"
+    ".nalm-table caption{caption-side:top;text-align:left}"
+    ".nalm-fold summary{cursor:pointer;padding:.25rem 0}</style>"
 )
 
 _WRAP = "<style>.nalm-box table.nalm-wrap td{white-space:normal;min-width:7rem;vertical-align:top}</style>"
@@ -37,11 +38,14 @@ class Table:
         columns: their names, where lines are sequences; which of them, where they are mappings.
         digits: of numbers, see :func:`text`. Cells may also be words, Interval or Spread.
         wrap: long cells take several lines, for tables of sentences; without it each row is one line.
+        folded: only these words are shown until a reader unfolds the table, for lines that few will read.
 
     >>> Table([{"unit": "NRU", "rate": 0.64}, {"unit": "NMRU", "rate": 1.0}])
     unit  rate
     NRU   0.64
     NMRU  1
+    >>> Table([["a line"]], folded="The line")._repr_html_().count("<summary>The line</summary>")
+    1
     >>> ["nalm-wrap" in Table([["a long sentence"]], wrap=wrap)._repr_html_() for wrap in (True, False)]
     [True, False]
     """
@@ -53,12 +57,13 @@ class Table:
         columns: Sequence[str] | None = None,
         digits: int = 3,
         wrap: bool = False,
+        folded: str = "",
     ):
         if not isinstance(lines, (pd.DataFrame, Mapping)):
             lines = list(lines) or [[NOT_RUN]]
             columns = columns if lines != [[NOT_RUN]] else [""]
         self.frame = pd.DataFrame(lines, columns=columns)
-        self.caption, self.digits, self.wrap = caption, digits, wrap
+        self.caption, self.digits, self.wrap, self.folded = caption, digits, wrap, folded
 
     def _cells(self) -> list[list[str]]:
         return [
@@ -88,13 +93,17 @@ class Table:
             + "</tr>"
             for row in self._cells()
         )
-        label = escape(self.caption or "table", quote=True)
+        label = escape(self.caption or self.folded or "table", quote=True)
         style, kind = (_STYLE + _WRAP, " nalm-wrap") if self.wrap else (_STYLE, "")
-        return (
-            f'{style}<div class="nalm-box" role="region" tabindex="0" aria-label="{label}">'
+        table = (
+            f'<div class="nalm-box" role="region" tabindex="0" aria-label="{label}">'
             f'<table class="dataframe nalm-table{kind}">{caption}<thead><tr>{head}</tr></thead>\n'
             f"<tbody>\n{body}\n</tbody></table></div>"
         )
+        if self.folded:
+            opener = f"<summary>{escape(self.folded)}</summary>"
+            table = f'<details class="nalm-fold">{opener}\n{table}</details>'
+        return style + table
 
 
 def text(value: object, digits: int = 3) -> str:
