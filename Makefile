@@ -38,7 +38,7 @@ help:
 	@echo 'make bench           measure how fast runs are trained on this machine, and its floor: ARGS="division-2 cnn"'
 	@echo 'make soak            kill and restart sweeps, MINUTES=$(MINUTES), and all other commands at random moments, and compare their rows; refuse bad parameters'
 	@echo 'make lint            look for what is unused, badly laid out or of a wrong type, as the tests do'
-	@echo 'make lock            write requirements.txt, with all versions and hashes, from requirements.in'
+	@echo 'make lock            write requirements.txt, with all versions and hashes, from requirements.in; CPU=… is the index of the wheels without CUDA'
 	@echo 'make wheel           build the library alone, without the book, into dist'
 	@echo 'make clean           remove what was built; make clean-cache: compiled code, which is kept for later processes'
 
@@ -120,7 +120,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 lock: $(READY)
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --output-file requirements.txt requirements.in
+	$(BIN)/python tests/lock.py $(CPU)
 
 # What an earlier build left behind would get into the wheel.
 wheel: $(READY)

@@ -9,12 +9,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import torch
-from nalm import NRU
 from nalm.tasks import UNIFORM_RANGES, SingleModuleTask
 from nalm.training import Adam, Run
 from scipy.integrate import solve_ivp
-from torch.func import functional_call
 
 from companion import measures, thresholds
 from companion.division import settings
@@ -40,7 +37,7 @@ from companion.experiment.parameters import some_of
 from companion.experiment.rows import Rows
 from companion.experiment.statements import Claim, Item
 from companion.experiment.tables import Table, text
-from companion.figures import Figure, functions, style
+from companion.figures import Figure, style
 
 SECOND, CLIPPED = f"{MODIFIED}, second draw", f"{MODIFIED}, clipped gradient"
 FIGURE_3 = [REAL_NPU, *UNITS]
@@ -123,24 +120,8 @@ def walls(rows: Rows) -> tuple[Table, dict[str, object]]:
         "nru_slow_positive": rows.count(model=last, range=POSITIVE),
         "nru_slow_mixed": rows.count(model=last, range=MIXED),
     }
-    return Table(counts.reset_index(), "The NRU on negative ranges: who passes the wall"), numbers
-
-
-def wall() -> Figure:
-    """What one input multiplies the output of an NRU by while its weight passes 0, Eq. {eq}`eq-nru-wall`."""
-    weights = np.linspace(-0.006, 0.006, 601)
-    panels = {}
-    for name, training in (("in training", True), ("in evaluation", False)):
-        unit = NRU(1, 1).double().train(training)
-        panels[name] = {
-            f"$x = {x:+.0f}$": (weights, [_factor(unit, weight, x) for weight in weights]) for x in (2, -2)
-        }
-    return functions(panels, xlabel="weight $W_a$", ylabel="factor $f$")
-
-
-def _factor(unit: NRU, weight: float, x: float) -> float:
-    at = {"weight": torch.tensor([[weight]], dtype=torch.float64)}
-    return functional_call(unit, at, torch.tensor([[x]], dtype=torch.float64)).item()
+    table = Table(counts.reset_index(), folded="The NRU on negative ranges: who passes the wall")
+    return table, numbers
 
 
 def _uphill(_time: float, weights: np.ndarray) -> np.ndarray:
@@ -314,42 +295,6 @@ EXPERIMENT = Experiment(
         ),
     ),
     errata=(
-        Erratum(
-            "Equation 6",
-            "misprint",
-            (
-                "The derivative of the NRU has $|x_i|$ without an exponent, and ends in a fraction "
-                "of two equal terms."
-            ),
-            (
-                "It is $|x_i|^{w_i}$, and the factor is the product over the other inputs, without "
-                "a denominator."
-            ),
-            "SymPy and automatic differentiation both confirm the corrected derivative.",
-            "The observations below it are unchanged but for one.",
-        ),
-        Erratum(
-            "Section 6.2.1, gradient at $x_i = -1$",
-            "claim",
-            "The gradients for $x_i = -1$ and $x_i = 1$ are 0 regardless of the value of $w_i$.",
-            (
-                "For $x_i = 1$ it is so. For $x_i = -1$ only once $|w_i|$ is above about 0.01; "
-                "below, this is one of the steepest places there are."
-            ),
-            "The derivative, at both inputs and over all weights.",
-            ("This steep place is the wall that stops an NRU with small steps on negative inputs."),
-        ),
-        Erratum(
-            "Section 3.2, tanh",
-            "claim",
-            r"$\tanh(1000\,W)^2$ approximates $|W|$, the better the larger the factor.",
-            r"It approximates the step $W \ne 0$.",
-            "Both functions, and the output of the unit in training and in evaluation.",
-            (
-                "An NRU trains with inputs selected that are hardly selected in evaluation. Its "
-                "loss and its validation error agree at discrete weights only."
-            ),
-        ),
         Erratum(
             "Section 4, sparsity error",
             "evaluation",
