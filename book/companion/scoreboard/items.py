@@ -6,21 +6,22 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterator
+from types import ModuleType
 
-from companion import beyond, division, nau_nmu, npu
+from companion import division, nau_nmu, npu
 from companion.experiment import Experiment
 from companion.experiment.errata import KINDS, Erratum
 from companion.experiment.statements import Item
 
-__all__ = ["ERRATA", "EXPERIMENTS", "ITEMS"]
+__all__ = ["ERRATA", "EXPERIMENTS", "ITEMS", "experiments_of"]
 
 PAPERS = {"nau-nmu": nau_nmu, "npu": npu, "division": division}
 
 
-def _experiments() -> Iterator[Experiment]:
-    """The ``EXPERIMENT`` of every file that has one."""
-    for paper in (*PAPERS.values(), beyond):
-        for module in pkgutil.iter_modules(paper.__path__, f"{paper.__name__}."):
+def experiments_of(*rooms: ModuleType) -> Iterator[Experiment]:
+    """The ``EXPERIMENT`` of every file of these packages that has one."""
+    for room in rooms:
+        for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
             found = getattr(importlib.import_module(module.name), "EXPERIMENT", None)
             if isinstance(found, Experiment):
                 yield found
@@ -40,8 +41,8 @@ def _by_place(erratum: Erratum) -> tuple[int, list[tuple[bool, str | int]]]:
     ]
 
 
-EXPERIMENTS = tuple(_experiments())
-"""The experiments of all chapters, each from its own file."""
+EXPERIMENTS = tuple(experiments_of(*PAPERS.values()))
+"""The experiments on the papers, each from its own file."""
 
 ITEMS: list[Item] = sorted((item for one in EXPERIMENTS for item in one.items), key=_in_order)
 """All items, in the papers' order."""

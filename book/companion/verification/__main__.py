@@ -14,7 +14,8 @@ from nalm.records.folders import PUBLISHED
 from nalm.records.verification import can_be_written, experiments, verify_rows
 from nalm.units.checks import choose
 
-from companion.scoreboard.items import EXPERIMENTS
+from companion import beyond
+from companion.scoreboard.items import EXPERIMENTS, experiments_of
 from companion.sealed import SEALED, broken
 from companion.verification.confirmation import confirm
 from companion.verification.names import misnamed
@@ -93,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _named(folder: Path) -> bool:
     """Says which rows bear another name than their experiment gives them."""
-    found = misnamed(list(EXPERIMENTS), folder)
+    found = misnamed([*EXPERIMENTS, *experiments_of(beyond)], folder)
     for one in found:
         print(f"FAIL {one}")
     print(f"{'FAIL' if found else 'PASS'}: {len(found)} rows bear another name than their run.")
