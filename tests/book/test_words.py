@@ -70,7 +70,6 @@ REPLACED: dict[str, tuple[str, set[str]]] = {
             "nau-nmu/sequential-mnist",
             "nau-nmu/sequential-sums",
             "nau-nmu/subset-arithmetic",
-            "npu/large-scale",
             "npu/simple-arithmetic",
         },
     ),

@@ -5,7 +5,7 @@ Where text and code of the authors differ, the defaults are the code's, which ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from itertools import product
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ from nalm.training import L1, Norms, Recipe, RMSProp, Run
 from companion import measures, published
 from companion.experiment import Arm, Experiment, runs_of
 from companion.experiment.errata import Erratum
-from companion.experiment.parameters import at_least, some_of, some_or_none_of
+from companion.experiment.parameters import at_least, some_of
 from companion.experiment.statements import Claim, Comparison, Explanation, Item, Later, Read
 from companion.experiment.tables import text
 from companion.figures import Figure, scatter
@@ -121,43 +121,36 @@ def _large_scale_layers(model: str, gate: float | None, text: bool) -> tuple[Lay
     return (nau, Layer(unit=model, options=options))
 
 
-def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
+def runs_on(
+    p: SimpleNamespace, arms: Callable[[str], Iterable[tuple[str, Arm, int]]]
+) -> dict[str, list[Run]]:
+    """The runs on each operation; ``arms`` gives their names, settings and numbers of seeds."""
     runs = [
         run.but(labels=run.labels | {"operation": operation})
         for operation in p.operations
-        for name, arm, seeds in _asked(p, operation)
+        for name, arm, seeds in arms(operation)
         for run in runs_of({name: arm}, [LargeScaleTask(operation=operation)], seeds)
     ]
     return {"npu/large-scale": runs}
 
 
-def _asked(p: SimpleNamespace, operation: str) -> Iterator[tuple[str, Arm, int]]:
-    """Name, settings and number of seeds of what the page trains on an operation."""
-    for model in p.text_models:
-        arm = large_scale_arm(model, operation, arm="text", iterations=p.iterations)
-        yield f"{model}, text", arm, p.seeds
-    yield from _penalised(p, operation, "norms", "", p.models)
-    yield from _penalised(p, operation, "L1", ", L1", p.l1_models)
+def seeds_of(p: SimpleNamespace, model: str, operation: str, penalty: Literal["norms", "L1"]) -> int:
+    """How many seeds a model has with the settings of the code and this penalty."""
+    if model in ("NALU", "iNALU") or penalty == "L1":
+        return p.seeds
+    usual = p.more_seeds if operation == "mul" else p.seeds
+    return max(usual, p.npu_seeds) if model == "NPU" and operation in POSITIVE else usual
 
 
-def _penalised(
-    p: SimpleNamespace, operation: str, penalty: Literal["norms", "L1"], tail: str, models: list[str]
-) -> Iterator[tuple[str, Arm, int]]:
-    usual = p.more_seeds if operation == "mul" and penalty == "norms" else p.seeds
-    for model in models:
-        seeds = p.seeds if model in ("NALU", "iNALU") else usual
-        if (model, penalty) == ("NPU", "norms") and operation in POSITIVE:
-            seeds = max(seeds, p.npu_seeds)
-        arm = large_scale_arm(model, operation, penalty, iterations=p.iterations)
-        yield model + tail, arm, seeds
-    if penalty not in p.switched:
-        return
-    for model, gate in (("NPU", 0.5), ("RealNPU", 1.0)):
-        if model in models and operation in POSITIVE:
-            arm = large_scale_arm(model, operation, penalty, gate=gate, iterations=p.iterations)
-            yield f"{model}, gate {gate:g}{tail}", arm, p.seeds
-    if "NMU" in models and operation in _SHORT:
-        yield f"NMU, short{tail}", large_scale_arm("NMU", operation, penalty, short=True), usual
+def code_arms(p: SimpleNamespace, operation: str) -> Iterator[tuple[str, Arm, int]]:
+    """Name, settings and number of seeds of the models with the settings of the code."""
+    for model in p.models:
+        arm = large_scale_arm(model, operation, iterations=p.iterations)
+        yield model, arm, seeds_of(p, model, operation, "norms")
+
+
+def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
+    return runs_on(p, lambda operation: code_arms(p, operation))
 
 
 @cache
@@ -444,9 +437,6 @@ EXPERIMENT = Experiment(
         "npu_seeds": at_least(1),
         "operations": some_of(SIGNS),
         "models": some_of(LARGE_SCALE),
-        "l1_models": some_or_none_of(LARGE_SCALE),
-        "text_models": some_or_none_of(LARGE_SCALE),
-        "switched": some_or_none_of(["norms", "L1"]),
     },
     runs=_runs,
     items=(
@@ -497,28 +487,6 @@ EXPERIMENT = Experiment(
         ),
     ),
     errata=(
-        Erratum(
-            "Equation 24",
-            "description",
-            "The penalty is the $L_1$ norm of all parameters.",
-            (
-                "The code takes Julia's `norm(θ, 1)` of a list of arrays, which is the sum of their"
-                " Euclidean norms. It hardly pulls a small weight of a large array."
-            ),
-            "Both penalties are trained, alone and with the other settings of the text.",
-            "The sparse networks of Figure 7 owe nothing to an $L_1$ penalty.",
-        ),
-        Erratum(
-            "Section 3.2, first weights",
-            "description",
-            "Gates start at ½, weights as Glorot and Bengio have it.",
-            (
-                "In this task all weights start from U(0, 0.1), the gates of the NPU at 1 and those"
-                " of the RealNPU at ½."
-            ),
-            "Both starts are trained, alone and together with the other settings of the text.",
-            "Table 1 compares NPU and RealNPU with different gates.",
-        ),
         Erratum(
             "Table 1, caption",
             "evaluation",
