@@ -315,7 +315,7 @@ EXPERIMENT = Experiment(
                 "The code draws the weights of the Real NPU to {-1, 1}; a weight of 0 costs as much"
                 " as it can. Appendix H says so for Figure 16."
             ),
-            ("Both penalties are trained with redundant inputs ({doc}`/book/division/redundancy`)."),
+            ("Both penalties are trained with redundant inputs ({doc}`/book/division/redundancy-variants`)."),
             "Without redundant inputs nothing; with them it decides how an input is left out.",
         ),
         Erratum(

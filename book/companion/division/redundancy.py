@@ -1,14 +1,13 @@
-"""Division with eight redundant inputs: Figures 6, 15, 16 and 20."""
+"""Division with eight redundant inputs: Figure 6."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-from nalm.models import Layer, Stack
 from nalm.tasks import UNIFORM_RANGES, SingleModuleTask
 from nalm.training import Run
 
@@ -22,28 +21,22 @@ from companion.division.compared import (
     REAL_NPU,
     UNITS,
     Compared,
-    alike,
-    counted,
     experiment_item,
-    higher,
+    faster,
     of,
     part,
     stated,
     success,
-    when_solved,
 )
 from companion.division.states import initial_of_ten, shown, with_states
-from companion.experiment import Arm, Experiment, runs_of
+from companion.experiment import Experiment, runs_of
 from companion.experiment.parameters import some_of
 from companion.experiment.rows import NOT_RUN, Rows
-from companion.experiment.statements import Claim, Comparison, solved
+from companion.experiment.statements import Claim, solved
 from companion.experiment.tables import Table, text
 from companion.measures import operands_first
 
 MAIN = [REAL_NPU, *UNITS]
-TERNARY, APART = f"{MODIFIED}, {{-1,0,1}}", "NRU, separate sign"
-COMPLEX, CLIPPED = "NPU (no constraints)", "NPU (clip & reg)"
-VARIANTS = [TERNARY, APART, COMPLEX, CLIPPED]
 
 MIRRORS = {
     name: f"U[{-UNIFORM_RANGES[name][0].high:g},{-UNIFORM_RANGES[name][0].low:g})" for name in NEGATIVE
@@ -51,23 +44,8 @@ MIRRORS = {
 """Negative range -> the positive range whose numbers it has with a minus sign."""
 
 
-def _arms(iterations: int) -> dict[str, Arm]:
-    arms = settings.arms(inputs=10, iterations=iterations)
-
-    def variant(name: str, unit: str, **options: object) -> Arm:
-        return arms[name].but(model=Stack(layers=(Layer(unit=unit, options=options),)))
-
-    parts = ("weight", "weight_im", "gate")
-    return arms | {
-        TERNARY: variant(MODIFIED, "RealNPU", **settings.REPAIRED, discretise_to=(-1, 0, 1)),
-        APART: variant("NRU", "NRU", separate_sign=True),
-        COMPLEX: variant(MODIFIED, "NPU", **settings.REPAIRED),
-        CLIPPED: variant(MODIFIED, "NPU", init="capped-glorot", clip=parts, discretise=parts),
-    }
-
-
 def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
-    arms = _arms(p.iterations)
+    arms = settings.arms(inputs=10, iterations=p.iterations)
     tasks = [SingleModuleTask.on(place, operation="div", inputs=10) for place in p.ranges]
     asked = {name: arms[name] for name in p.models}
     return {"division/redundancy": runs_of(asked, tasks, p.seeds, thresholds.FIXED)}
@@ -89,15 +67,19 @@ def left_out(rows: pd.DataFrame) -> dict[str, float]:
     return {way: float(where.mean()) if where.size else np.nan for way, where in ways.items()}
 
 
-def ways_out(rows: Rows) -> tuple[Table, dict[str, object]]:
-    """:func:`left_out` of each Real NPU."""
-    models = [name for name in (REAL_NPU, MODIFIED, TERNARY) if len(rows.of(model=name))]
+def ways_out(rows: Rows, said: Mapping[str, str]) -> tuple[Table, dict[str, object]]:
+    """:func:`left_out` of Real NPUs.
+
+    Args:
+        rows: of these and others.
+        said: what the text calls them -> their names.
+    """
+    models = [name for name in said.values() if len(rows.of(model=name))]
     kinds = {name: left_out(rows.of(model=name).frame) for name in models}
     lines = [
         {"model": name, "inputs": 8 * len(rows.of(model=name).solved)} | kind for name, kind in kinds.items()
     ]
     exploit = {name: f"{100 * kind['gate 0, weight ±1']:.0f} %" for name, kind in kinds.items()}
-    said = {"baseline": REAL_NPU, "modified": MODIFIED, "ternary": TERNARY}
     numbers = {f"exploit_{short}": exploit.get(name, NOT_RUN) for short, name in said.items()}
     return Table(lines, "How the redundant inputs of solved runs are left out, shares"), numbers
 
@@ -192,29 +174,6 @@ def ended_on(rows: Rows, model: str) -> pd.DataFrame:
     return with_states(failed, inputs=10).assign(**{"largest redundant g|W|": np.abs(W * g)[:, 2:].max(1)})
 
 
-def _faster(rows: pd.DataFrame, one: str, other: str, ranges: list[str], what: str) -> Comparison:
-    """On how many ranges ``one`` is solved earlier in the mean, of all those on which both have solved
-    runs.
-
-    The interval and the probability: what another such experiment would count, see
-    :func:`companion.division.compared.ranges_where`.
-    """
-    generator = np.random.default_rng(0)
-
-    def elsewhere(times: np.ndarray) -> np.ndarray:
-        drawn = generator.choice(times, (10_000, len(times)))
-        return np.take_along_axis(drawn, generator.integers(len(times), size=drawn.shape), 1).mean(1)
-
-    earlier, again = [], []
-    for place in ranges:
-        first, second = (when_solved(rows, name, [place]).to_numpy() for name in (one, other))
-        if len(first) and len(second):
-            earlier.append(first.mean() < second.mean())
-            again.append(elsewhere(first) < elsewhere(second))
-    others = np.sum(again, 0) if again else np.zeros(1)
-    return counted(what, int(sum(earlier)), len(earlier), others, len(earlier))
-
-
 def _figure_6(rows: pd.DataFrame) -> Compared:
     yield lambda: reversed(stated(rows, "Fig 6"))
     found = success(rows, "NMRU", [MIXED])
@@ -230,7 +189,7 @@ def _figure_6(rows: pd.DataFrame) -> Compared:
     what = f"the repairs raise success wherever the baseline is below 1, but on {MIXED}"
     yield Claim(what, better == len(room), f"on {better} of {len(room)} ranges")
     what = "ranges of these on which the repairs also gain speed"
-    yield partial(_faster, rows, MODIFIED, REAL_NPU, room, what)
+    yield partial(faster, rows, MODIFIED, REAL_NPU, room, what)
     beaten = sum(shares["NMRU"][place] < shares[MODIFIED][place] for place in NEGATIVE)
     what = "the modified Real NPU can beat the NMRU on negative ranges"
     yield Claim(what, beaten > 0, f"on {beaten} of {len(NEGATIVE)} ranges")
@@ -248,39 +207,11 @@ def _figure_6(rows: pd.DataFrame) -> Compared:
     yield Claim("the NMRU is solved around 50,000 iterations on several ranges", near > 1, f"on {near}")
 
 
-def _figure_15(rows: pd.DataFrame) -> Compared:
-    yield higher(rows, MODIFIED, COMPLEX, "complex weights lower the success on negative ranges", NEGATIVE)
-    what = "negative ranges on which complex weights are slower"
-    yield partial(_faster, rows, MODIFIED, COMPLEX, NEGATIVE, what)
-    better = [
-        place
-        for place in UNIFORM_RANGES
-        if success(rows, CLIPPED, [place]).low > success(rows, MODIFIED, [place]).high
-    ]
-    first, second = success(rows, CLIPPED), success(rows, MODIFIED)
-    yield Claim(
-        "clipped and penalised complex weights are nowhere significantly better",
-        first.low <= second.high and not better,
-        f"{text(first.estimate)} against {text(second.estimate)}; better on: {', '.join(better) or 'none'}",
-    )
-
-
-def _figure_16(rows: pd.DataFrame) -> Compared:
-    yield alike(rows, TERNARY, MODIFIED, "the set that weights are pulled to has no effect on success")
-    old, new = (left_out(part(rows, model))["gate 0, weight ±1"] for model in (MODIFIED, TERNARY))
-    what = "with {-1, 0, 1} fewer inputs are left out by a closed gate and a weight of ±1"
-    yield Claim(what, new < old, f"{text(new, 2)} against {text(old, 2)}")
-
-
-def _figure_20(rows: pd.DataFrame) -> Compared:
-    yield alike(rows, APART, "NRU", "a separate sign makes no difference in success")
-
-
 _item = partial(experiment_item, iterations=100_000, experiment=("division/redundancy",))
 
 EXPERIMENT = Experiment(
     chapter="book/division/redundancy.ipynb",
-    rules={"models": some_of(_arms(1)), "ranges": some_of(UNIFORM_RANGES)},
+    rules={"models": some_of(MAIN), "ranges": some_of(UNIFORM_RANGES)},
     runs=_runs,
     items=(
         _item(
@@ -291,33 +222,6 @@ EXPERIMENT = Experiment(
             published="91.6 %",
             runs=900,
             rows=of(*MAIN),
-        ),
-        _item(
-            "Figure 15",
-            "Complex weights: NPU against Real NPU",
-            statements=_figure_15,
-            headline="complex weights on negative ranges",
-            published="hinder success and speed",
-            runs=675,
-            rows=of(MODIFIED, COMPLEX, CLIPPED),
-        ),
-        _item(
-            "Figure 16",
-            "Discretising the Real NPU to {-1, 1} or {-1, 0, 1}",
-            statements=_figure_16,
-            headline="effect on success",
-            published="none",
-            runs=450,
-            rows=of(MODIFIED, TERNARY),
-        ),
-        _item(
-            "Figure 20",
-            "NRU with the sign inside or apart from the magnitude",
-            statements=_figure_20,
-            headline="difference in success",
-            published="none",
-            runs=450,
-            rows=of("NRU", APART),
         ),
     ),
 )
