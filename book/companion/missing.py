@@ -22,6 +22,7 @@ from pathlib import Path
 import pandas as pd
 from nalm.records import run_all
 from nalm.records.folders import PUBLISHED
+from nalm.records.keys import keys_of
 from nalm.training import Run
 
 from companion.beyond import leaderboard, tuned
@@ -190,7 +191,7 @@ def left(job: Job, results: Path, published: Path = PUBLISHED) -> tuple[dict[str
     places = [(name, folder) for name in (job.results, *job.also) for folder in (published, results)]
     rows = [read(*place) for place in places]
     asked = job.runs(pd.concat(rows[:2], ignore_index=True)) if job.staged else job.runs()
-    runs = {run.key: run for run in asked}
+    runs = dict(zip(keys_of(asked), asked, strict=True))
     known = {key for one in rows for key in one["key"]}
     return runs, {key: run for key, run in runs.items() if key not in known}
 

@@ -25,6 +25,7 @@ from nalm.records.cluster import dask_team
 from nalm.records.code import OLDER, freshness_of
 from nalm.records.comparison import is_further_result
 from nalm.records.folders import PUBLISHED, results_folder
+from nalm.records.keys import keys_of
 from nalm.records.row import whole_row_of
 from nalm.records.store import COLUMNS, NAMES, Store
 from nalm.records.workers import Team, checkpoint_of, cores, is_known_here_only, train_ensembles
@@ -214,16 +215,11 @@ def _keys(runs: list[Run]) -> list[str]:
     """The keys of runs, which all have to be different."""
     if not runs:
         raise ValueError("No runs were asked for: the selection of models, ranges or seeds is empty.")
-    # the seeds of an arm share its values, so their configuration is written out and hashed once
-    arms: dict[tuple, str] = {}
-    keys = []
-    for run in runs:
-        arm = (id(run.task), id(run.model), id(run.recipe), run.threshold)
-        if arm not in arms:
-            if found := re.search(r"'(\w+)': (-?inf|nan)\b", str(run.model_dump())):
-                raise ValueError(f"{found[1]} is {found[2]}, but must be a finite number.")
-            arms[arm] = run.configuration_key
-        keys.append(f"{arms[arm]}-{run.seed}")
+    # the seeds of an arm share its values
+    for run in {(id(one.task), id(one.model), id(one.recipe), one.threshold): one for one in runs}.values():
+        if found := re.search(r"'(\w+)': (-?inf|nan)\b", str(run.model_dump())):
+            raise ValueError(f"{found[1]} is {found[2]}, but must be a finite number.")
+    keys = keys_of(runs)
     if len(set(keys)) < len(keys):
         twice = next(run for run, key in zip(runs, keys, strict=True) if keys.count(key) > 1)
         raise ValueError(

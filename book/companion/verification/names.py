@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 import papermill
 from nalm.records.folders import PUBLISHED
+from nalm.records.keys import keys_of
 from nalm.records.store import Store
 from nalm.training import Run
 
@@ -37,7 +38,7 @@ def misnamed(experiments: list[Experiment], folder: str | Path = PUBLISHED) -> l
     defined: dict[str, dict[str, Run]] = {}
     for one in experiments:
         for name, runs in (one.runs(_parameters(one.chapter)) if one.chapter else {}).items():
-            defined.setdefault(name, {}).update({run.key: run for run in runs})
+            defined.setdefault(name, {}).update(zip(keys_of(runs), runs, strict=True))
     files = {
         file.relative_to(folder).with_suffix("").as_posix(): file for file in Path(folder).glob("*/*.csv")
     }
