@@ -45,7 +45,7 @@ def of_operation(table: pd.DataFrame, arm: str, operation: str) -> Table:
     return Table(
         frame[first + [name for name in frame if name not in first]],
         f"{OPERATIONS[operation]}, {arm}",
-        folded=f"{OPERATIONS[operation]}, {arm}: ranks, success rates and times of {len(frame)} lines",
+        folded=f"{OPERATIONS[operation]}, {arm}: ranks, success rates and times of all units",
     )
 
 
