@@ -43,7 +43,9 @@ def of_operation(table: pd.DataFrame, arm: str, operation: str) -> Table:
     frame = pd.concat(lines).fillna("")
     first = ["inputs", "unit"]
     return Table(
-        frame[first + [name for name in frame if name not in first]], f"{OPERATIONS[operation]}, {arm}"
+        frame[first + [name for name in frame if name not in first]],
+        f"{OPERATIONS[operation]}, {arm}",
+        folded=f"{OPERATIONS[operation]}, {arm}: ranks, success rates and times of all units",
     )
 
 

@@ -36,12 +36,14 @@ def over_lengths(
     x: str = "length",
     hue: str = "model",
     panels: Sequence[str] = ("success", "solved_at"),
+    height: float = 2.2,
 ) -> Figure:
     """A line per model over lengths at equal steps, with its 95 % interval as a band; success rates are moved
     sideways a little.
 
     `summary` comes from companion.measures.summarise; `published` has the same columns as far as values are
-    published, no intervals needed, and is drawn dashed with hollow rings. Either may be left out.
+    published, no intervals needed, and is drawn dashed with hollow rings. Either may be left out. `height` is
+    that of a panel, in inches.
 
     Raises:
         ValueError: neither of the two, or an unknown panel or column.
@@ -58,7 +60,7 @@ def over_lengths(
     models = list(dict.fromkeys(str(model) for table in tables for model in table[hue]))
     styles = styles_of(models)
     with style():
-        figure = Figure(figsize=(WIDTH, 0.9 + 2.2 * len(panels)), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 0.9 + height * len(panels)), layout="constrained")
         axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         for axis, panel in zip(axes, panels, strict=True):
             column, low, high, label, logarithmic = PANELS[panel]

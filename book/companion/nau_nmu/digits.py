@@ -343,8 +343,13 @@ def item(name: str, title: str, headline: str, published: str) -> Item:
     )
 
 
-def models(operation: str) -> Table:
-    """The models of an operation as they are run here, and the figures in which they are."""
+def models(operation: str, folded: str = "") -> Table:
+    """The models of an operation as they are run here, and the figures in which they are.
+
+    Args:
+        operation: ``"product"`` or ``"sum"``.
+        folded: see :class:`companion.experiment.tables.Table`.
+    """
     lines, arms = [], digit_arms(operation, iterations=1, log_interval=1)
     for name in MODELS[operation]:
         cell, penalties = arms[name].model.cell, [one.kind for one in arms[name].recipe.penalties]
@@ -353,7 +358,7 @@ def models(operation: str) -> Table:
         line = {"model": name, "unit": unit, "first state": arms[name].model.initial_state}
         line |= {"R_sparse": "Discretisation" in penalties, "R_z": "ActivationPenalty" in penalties}
         lines.append(line | {"Figure": " and ".join(places) or "reference"})
-    return Table(pd.DataFrame(lines), "Models")
+    return Table(pd.DataFrame(lines), "Models", folded=folded)
 
 
 def solved_by_length(rows: pd.DataFrame, operation: str, lengths: Sequence[int]) -> pd.DataFrame:
