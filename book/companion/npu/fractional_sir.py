@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import product
 from types import SimpleNamespace
@@ -15,7 +15,6 @@ import torch
 from nalm.models import NODE, Layer
 from nalm.tasks import FractionalSIRTask
 from nalm.training import Run
-from nalm.training.ode.ensemble import NODEEnsemble
 
 from companion import measures, published
 from companion.experiment import Experiment, runs_of
@@ -33,16 +32,11 @@ TERMS = ("r, with exponents of S and I of 0.4 to 0.7", "I, with an exponent of 0
 
 SOLVERS = {"euler": "Euler", "rk4": "Runge-Kutta, order 4"}
 
+Arms = Mapping[str, tuple[str, dict[str, Any]]]
+"""Name -> model and settings of :func:`companion.npu.settings.fsir_arm`."""
+
 LIMITS = (0.1, 1.0)
 """The mean squared errors below which the runs of Figure 4 are counted."""
-
-DETOURS = {
-    "NPU, frozen after 300": ("NPU", {"imaginary_until": 300}),
-    "NPU, frozen after 1000": ("NPU", {"imaginary_until": 1000}),
-    "NPU, positive": ("NPU", {"positive": True}),
-    "RealNPU, positive": ("RealNPU", {"positive": True}),
-}
-"""Name -> model and settings: imaginary weights frozen, negative states seen as zero."""
 
 
 def stopped(model: str, limit: int) -> str:
@@ -62,63 +56,63 @@ def as_authors(model: str) -> str:
 def authors_runs() -> list[Run]:
     """Those of Figure 4."""
     p = SimpleNamespace(seeds=5, iterations=3000, finish=1000, penalties=PENALTIES)
-    return _grid(p, _authors_arms(MODELS), HIDDEN, "euler")
+    return grid_of(p, _authors_arms(MODELS), HIDDEN, "euler")
 
 
-def _authors_arms(models: Iterable[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+def _authors_arms(models: Iterable[str]) -> Arms:
     return {as_authors(model): (model, AUTHORS) for model in models}
 
 
 def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
+    return once(_asked(p))
+
+
+def once(asked: Iterable[Run]) -> dict[str, list[Run]]:
+    """Results file -> the runs, each once, under the first of its names."""
     runs: dict[str, Run] = {}
-    for run in _asked(p):
+    for run in asked:
         runs.setdefault(run.key, run)
     return {"npu/fractional-sir": list(runs.values())}
 
 
 def rows(p: SimpleNamespace) -> Rows:
-    """A row for each run under each of its names, with ``count``.
+    """A row for each run of the chapter under each of its names, with ``count``.
 
     A run has two names where two of the limits of L-BFGS are equal.
     """
-    asked, found = _asked(p), EXPERIMENT.rows(p).frame.set_index("key", drop=False)
-    frame = found.loc[[run.key for run in asked]].reset_index(drop=True)
-    return Rows(counted(frame.assign(model=[run.labels["model"] for run in asked])), p.results)
+    return named(_asked(p), EXPERIMENT.rows(p))
+
+
+def named(asked: Sequence[Run], found: Rows) -> Rows:
+    """The row of each run under the name by which it is asked for, with ``count``."""
+    frame = found.frame.set_index("key", drop=False).loc[[run.key for run in asked]].reset_index(drop=True)
+    return Rows(counted(frame.assign(model=[run.labels["model"] for run in asked])), found.results)
 
 
 def _asked(p: SimpleNamespace) -> list[Run]:
     """The runs of all parts of the chapter, each once per name."""
-    plain = {model: (model, {}) for model in p.models}
-    powers = {name: one for name, one in plain.items() if name != "Dense"} or {"RealNPU": ("RealNPU", {})}
-    groups = [
-        (plain, p.hidden, "euler"),
-        (
-            {f"{model}, first-order only": (model, {"finish": 1}) for model in p.models},
-            p.first_order,
-            "euler",
-        ),
-        (
-            {
-                stopped(model, limit): (model, {"finish": limit})
-                for limit in (p.early, p.later)
-                for model in p.models
-            },
-            p.stopped,
-            "euler",
-        ),
-        ({f"{model}, text": (model, {"arm": "text"}) for model in p.models}, p.as_in_text, "euler"),
-        (plain, p.accurate, "rk4"),
-        (plain, p.accurate, "euler"),
-        (powers | DETOURS, p.detours, "euler"),
-        (_authors_arms(p.models), p.authors, "euler"),
-    ]
-    runs = [run for arms, sizes, solver in groups for run in _grid(p, arms, sizes, solver)]
+    first_order = {f"{model}, first-order only": (model, {"finish": 1}) for model in p.models}
+    short = {
+        stopped(model, limit): (model, {"finish": limit})
+        for limit in (p.early, p.later)
+        for model in p.models
+    }
+    groups = (
+        (as_named(p.models), p.hidden),
+        (first_order, p.first_order),
+        (short, p.stopped),
+        (_authors_arms(p.models), p.authors),
+    )
+    runs = [run for arms, sizes in groups for run in grid_of(p, arms, sizes, "euler")]
     return list({(run.key, run.labels["model"]): run for run in runs}.values())
 
 
-def _grid(
-    p: SimpleNamespace, arms: Mapping[str, tuple[str, dict[str, Any]]], sizes: Iterable[int], solver: str
-) -> list[Run]:
+def as_named(models: Iterable[str]) -> Arms:
+    """Models with nothing changed."""
+    return {model: (model, {}) for model in models}
+
+
+def grid_of(p: SimpleNamespace, arms: Arms, sizes: Iterable[int], solver: str) -> list[Run]:
     """Each arm with each size, penalty and seed."""
     found = []
     for (name, (model, options)), size, penalty in product(arms.items(), sizes, p.penalties):
@@ -158,17 +152,10 @@ def true_error(method: str, step: float) -> float:
     return float((exact(method, step)(data["times"]).detach() - data["states"]).square().mean())
 
 
-def trained(row: pd.Series) -> torch.nn.Module:
-    """The network of a row."""
-    arm = fsir_arm(row["model"], int(row["hidden"]), float(row["penalty"]), row["solver"])
-    return network(arm.model, _weights(row["weights"]))
-
-
-def after_updates(model: str, updates: int) -> dict[str, np.ndarray]:
-    """The weights of a small network after so many first-order updates; negative states are seen as zero."""
-    arm = fsir_arm(model, 6, 0.1, positive=True, iterations=updates)
-    (run,) = runs_of({model: arm.but(recipe=arm.recipe.but(finish=None))}, [FractionalSIRTask()], 1)
-    return NODEEnsemble([run]).train().weights
+def trained(row: pd.Series, step: float = 0.5) -> torch.nn.Module:
+    """The network of a row; ``step``: of Runge-Kutta."""
+    arm = fsir_arm(row["model"], int(row["hidden"]), float(row["penalty"]), row["solver"], step=step)
+    return network(arm.model, weights_of(row["weights"]))
 
 
 def printed_runs(kind: str = "run") -> pd.DataFrame:
@@ -183,14 +170,15 @@ def printed_runs(kind: str = "run") -> pd.DataFrame:
 def counted(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with ``count``, the number of parameters above 0.001."""
     found = [
-        sum(int((np.abs(values) > 0.001).sum()) for values in _weights(row).values())
+        sum(int((np.abs(values) > 0.001).sum()) for values in weights_of(row).values())
         for row in rows["weights"]
     ]
     kept = rows.get("parameters_above_0.001", np.nan)
     return rows.assign(count=np.where(rows["weights"].notna(), found, kept))
 
 
-def _weights(text: str | float) -> dict[str, np.ndarray]:
+def weights_of(text: str | float) -> dict[str, np.ndarray]:
+    """The weights of a row; none where it has none."""
     if not isinstance(text, str):
         return {}
     return {name: np.asarray(values) for name, values in json.loads(text).items()}
@@ -213,7 +201,7 @@ def terms(rows: pd.DataFrame) -> np.ndarray:
     """Which of :data:`TERMS` the RealNPU of each row has as a hidden unit that counts, ``(rows, 3)``."""
     found = []
     for row in rows["weights"]:
-        weights = _weights(row)
+        weights = weights_of(row)
         used = np.abs(weights["field.1.weight"]).max(0) > 0.005
         s, i, r = weights["field.0.weight"][used].T
         no_s, no_r = np.abs(s) < 0.1, np.abs(r) < 0.1
@@ -244,12 +232,6 @@ def listed(rows: pd.DataFrame) -> str:
     best = rows[rows["valid_mse"] < 1].sort_values(["count", "valid_mse"]).drop_duplicates("count")
     pairs = zip(best["count"], best["valid_mse"], strict=True)
     return ", ".join(f"{int(count)}: {text(error, 2)}" for count, error in pairs) or "none"
-
-
-def largest_imaginary(rows: pd.DataFrame) -> np.ndarray:
-    """The largest imaginary weight of each row; 0 without any."""
-    weights = map(_weights, rows["weights"])
-    return np.array([float(np.abs(one.get("field.0.weight_im", 0.0)).max()) for one in weights])
 
 
 def _rows(rows: pd.DataFrame) -> pd.DataFrame:
@@ -348,7 +330,7 @@ _item = partial(
     shared=("hidden", "seed"),
 )
 _SHARES = tuple(f"{model}: runs with an MSE below {text(limit)}" for model, limit in product(MODELS, LIMITS))
-_GRIDS = ("hidden", "as_in_text", "first_order", "stopped", "accurate", "detours")
+_GRIDS = ("hidden", "first_order", "stopped")
 
 
 def _second_best(read: Read) -> str:
@@ -462,18 +444,6 @@ EXPERIMENT = Experiment(
             ),
             "The drawn lines beside the true fronts of the same points.",
             "The true fronts bear the paper's statements out.",
-        ),
-        Erratum(
-            "Section 4.1, optimiser",
-            "description",
-            "3000 steps with Adam, from the first weights that section 3 recommends.",
-            (
-                "The code uses RMSProp, and a fifth of Glorot's first weights for power units. "
-                "Networks are integrated with Euler steps of 1, under which the true equations "
-                "themselves fit worse than most networks."
-            ),
-            ("All runs with the settings of the code and of the text, and some with an accurate solver."),
-            "With the settings of the text hardly a power unit fits.",
         ),
         Erratum(
             "Table A1",

@@ -1,7 +1,7 @@
 """What the chapter on the fractional SIR model says beside its statements: tables, figures, formulas, and the
-numbers of its text.
+numbers of its text; the next chapter draws with the same functions.
 
-``every`` are all runs of the chapter, ``main`` those with the authors' solver and the settings of their code.
+``every`` are all runs of a chapter, ``main`` those with the authors' solver and the settings of their code.
 """
 
 from __future__ import annotations
@@ -18,20 +18,17 @@ import sympy as sp
 import torch
 from IPython.display import Markdown, Math, display
 
-from companion import measures
 from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.tables import Table, text
 from companion.figures import Figure, courses, scatter
 from companion.npu.formulas import latex
 from companion.npu.fractional_sir import (
-    DETOURS,
     LIMITS,
     MODELS,
     SOLVERS,
     as_authors,
     drawn_weights,
     front,
-    largest_imaginary,
     listed,
     network,
     printed_runs,
@@ -43,9 +40,9 @@ from companion.npu.fractional_sir import (
 from companion.npu.settings import HIDDEN, fsir_arm
 
 NAMES = ["S", "I", "R"]
-_SHORT = {"npu": "NPU", "real": "RealNPU", "dense": "Dense"}
-_EARLY = 100  # iterations of L-BFGS
-_Numbers = dict[str, object]
+SHORT = {"npu": "NPU", "real": "RealNPU", "dense": "Dense"}
+EARLY = 100  # iterations of L-BFGS
+Numbers = dict[str, object]
 
 
 def grid(
@@ -56,29 +53,33 @@ def grid(
     return every.of(model=models, hidden=[str(size) for size in sizes], solver=solver)
 
 
-def _of_sizes(main: Rows, sizes: Iterable[int]) -> Rows:
+def of_sizes(main: Rows, sizes: Iterable[int]) -> Rows:
+    """The runs with so many hidden units."""
     return main.of(hidden=[str(size) for size in sizes])
 
 
-def _said(sizes: Iterable[int]) -> str:
+def sizes_said(sizes: Iterable[int]) -> str:
+    """Hidden units as a phrase."""
     return ", ".join(map(str, sizes))
 
 
-def _fit(rows: Rows) -> str:
+def how_many_fit(rows: Rows) -> str:
+    """How many runs have a training MSE below 0.1."""
     return rows.share(rows.frame["valid_mse"] < 0.1)
 
 
-def _lowest(rows: Rows) -> str:
+def lowest_mse(rows: Rows) -> str:
+    """The lowest training MSE."""
     return rows.middle("valid_mse", 2, pd.Series.min)
 
 
-def solvers() -> tuple[Table, _Numbers]:
+def solvers() -> tuple[Table, Numbers]:
     """How well the true equations fit the data under each solver."""
     places = (("euler", 1.0), ("rk4", 1.0), ("rk4", 0.5))
     lines = [[SOLVERS[method], step, true_error(method, step)] for method, step in places]
-    numbers = {"true_euler": true_error("euler", 1.0), "true_rk4": text(true_error("rk4", 0.5), 1)}
     columns = ["solver", "step", "MSE of the true equations"]
-    return Table(lines, "The true equations under the solvers of this page", columns=columns), numbers
+    table = Table(lines, "The true equations under two solvers", columns=columns)
+    return table, {"true_euler": true_error("euler", 1.0)}
 
 
 def built() -> Table:
@@ -102,14 +103,19 @@ def built() -> Table:
     return Table(lines, "Models of the fractional SIR task (Table A1)", columns=columns)
 
 
-def fits(main: Rows) -> _Numbers:
+def fits(main: Rows) -> Numbers:
     """How many runs fit, ours and the published ones, and our lowest errors."""
-    numbers, theirs = {}, Rows(printed_runs())
-    for name, model in _SHORT.items():
+    numbers = published_fits()
+    for name, model in SHORT.items():
         ours = main.of(model=model)
-        numbers |= {f"{name}_ok": _fit(ours), f"{name}_published": _fit(theirs.of(model=model))}
-        numbers[f"{name}_lowest"] = _lowest(ours)
+        numbers |= {f"{name}_ok": how_many_fit(ours), f"{name}_lowest": lowest_mse(ours)}
     return numbers
+
+
+def published_fits() -> Numbers:
+    """How many of the published runs fit."""
+    theirs = Rows(printed_runs())
+    return {f"{name}_published": how_many_fit(theirs.of(model=model)) for name, model in SHORT.items()}
 
 
 def errors(main: Rows, p: SimpleNamespace) -> Table:
@@ -137,30 +143,30 @@ def stuck(main: Rows, p: SimpleNamespace) -> Table:
     lines = []
     for model in p.models:
         group = main.of(model=model).frame
-        early, full = group["finish_iterations"] < _EARLY, group["finish_iterations"] >= p.finish
+        early, full = group["finish_iterations"] < EARLY, group["finish_iterations"] >= p.finish
         line = {"model": model, "runs": len(group), f"all {p.finish:,} iterations": int(full.sum())}
-        line[f"fewer than {_EARLY}"] = int(early.sum())
+        line[f"fewer than {EARLY}"] = int(early.sum())
         lines.append(line | {"of these, MSE below 0.1": int((group[early]["valid_mse"] < 0.1).sum())})
     return Table(lines, "How far L-BFGS went before its line search found no lower point")
 
 
-def without_lbfgs(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:
+def without_lbfgs(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, Numbers]:
     """How many runs fit after first-order updates alone."""
     without = grid(every, p, p.first_order, tail=", first-order only")
-    same, lines = _of_sizes(main, p.first_order), []
+    same, lines = of_sizes(main, p.first_order), []
     for model in p.models:
         alone = share(without.frame, model, 0.1, f"{model}, first-order only")
         line = {"model": model, "first-order only": alone.ours, "published, all h": alone.published}
         lines.append(line | {"with L-BFGS": share(same.frame, model, 0.1).ours})
     numbers = {
-        f"{name}_first": _fit(without.of(model=f"{model}, first-order only"))
-        for name, model in _SHORT.items()
+        f"{name}_first": how_many_fit(without.of(model=f"{model}, first-order only"))
+        for name, model in SHORT.items()
     }
-    caption = f"Share of runs with a training MSE below 0.1, h = {_said(p.first_order)}"
+    caption = f"Share of runs with a training MSE below 0.1, h = {sizes_said(p.first_order)}"
     return Table(lines, caption), numbers
 
 
-def as_the_authors(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:
+def as_the_authors(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, Numbers]:
     """How many runs fit with the authors' gradient and line search, and what becomes of their L-BFGS."""
     theirs, lines, agreeing = grid(every, p, p.authors, tail=as_authors("")), [], []
     for model, limit in product(p.models, LIMITS):
@@ -172,20 +178,20 @@ def as_the_authors(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, 
         lines.append(line | {"as the authors": adjoint.ours, "published": ours.published})
         agreeing.append(adjoint.agrees)
     numbers = {"agree_authors": f"{sum(agreeing)} of {len(agreeing)}" if len(theirs) else NOT_RUN}
-    for name, model in _SHORT.items():
+    for name, model in SHORT.items():
         group = theirs.of(model=as_authors(model))
-        numbers[f"{name}_authors"] = _fit(group)
+        numbers[f"{name}_authors"] = how_many_fit(group)
         numbers[f"{name}_undone"] = group.share(group.frame["finish_iterations"] == 0)
         numbers[f"{name}_iterations"] = group.whole("finish_iterations", pd.Series.median)
     caption = "Share of runs below a training MSE, with our gradient and L-BFGS and with the authors'"
-    return Table(lines if len(theirs) else [], caption), numbers
+    return Table(lines, caption) if len(theirs) else Table([]), numbers
 
 
-def cut_short(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:
+def cut_short(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, Numbers]:
     """How many runs fit if L-BFGS may take fewer iterations."""
     limits = {"early": p.early, "later": p.later, "all": p.finish}
     cut = {name: grid(every, p, p.stopped, tail=stopped("", limit)) for name, limit in limits.items()}
-    cut["all"] = _of_sizes(main, p.stopped)
+    cut["all"] = of_sizes(main, p.stopped)
 
     def arm(model: str, name: str) -> str:
         return model if name == "all" else stopped(model, limits[name])
@@ -202,27 +208,10 @@ def cut_short(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, _Numb
     numbers = {f"agree_{name}": f"{sum(which)} of {len(which)}" for name, which in agreeing.items()}
     numbers |= {"early": str(p.early), "later": str(p.later)}
     numbers["real_fewest"] = fitting.whole("finish_iterations", pd.Series.min)
-    for when, (name, model) in product(("early", "later"), _SHORT.items()):
-        numbers[f"{name}_{when}"] = _fit(cut[when].of(model=arm(model, when)))
+    for when, (name, model) in product(("early", "later"), SHORT.items()):
+        numbers[f"{name}_{when}"] = how_many_fit(cut[when].of(model=arm(model, when)))
     caption = "Share of runs below a training MSE, by how many iterations L-BFGS may take, h = "
-    return Table(lines, caption + _said(p.stopped)), numbers
-
-
-def with_text(every: Rows, main: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:
-    """How many runs fit with the settings of the text, and with those of the code."""
-    of_text, of_code = grid(every, p, p.as_in_text, tail=", text"), _of_sizes(main, p.as_in_text)
-    lines, numbers = [], {}
-    for name, model in _SHORT.items():
-        arms = {"code": of_code.of(model=model), "text": of_text.of(model=f"{model}, text")}
-        numbers |= {f"{name}_text": _fit(arms["text"]), f"{name}_text_lowest": _lowest(arms["text"])}
-        if model in p.models:
-            line = {"model": model, "published, all h": share(of_code.frame, model, 0.1).published}
-            for arm, group in arms.items():
-                line[f"settings of the {arm}"] = measures.success_rate(group.frame["valid_mse"] < 0.1)
-            line |= {f"median MSE, {arm}": group.frame["valid_mse"].median() for arm, group in arms.items()}
-            lines.append(line)
-    caption = f"Share of runs with a training MSE below 0.1, h = {_said(p.as_in_text)}"
-    return Table(lines, caption), numbers
+    return Table(lines, caption + sizes_said(p.stopped)), numbers
 
 
 def over_parameters(
@@ -256,7 +245,7 @@ def over_parameters(
     )
 
 
-def fronts(main: Rows) -> tuple[Table, _Numbers]:
+def fronts(main: Rows) -> tuple[Table, Numbers]:
     """The drawn lines of Figure 4, and the fronts of the published runs and of ours."""
     lines, corners, theirs = [], printed_runs("published_front_line"), printed_runs()
     for model in [one for one in MODELS if one in set(main.frame["model"])]:
@@ -271,7 +260,8 @@ def fronts(main: Rows) -> tuple[Table, _Numbers]:
         for size, error in zip(dense["count"], dense["valid_mse"], strict=True)
     ]
     caption = "The lines of Figure 4, and the runs that no other of their model beats (MSE below 1)"
-    table = Table(lines, caption, columns=["model", "front", "parameters: MSE"], wrap=True)
+    columns = ["model", "front", "parameters: MSE"]
+    table = Table(lines, caption, columns, wrap=True, folded="The lines and the fronts, point by point")
     return table, {"beaten": f"{Rows(dense).share(beaten)} networks on the dense front"}
 
 
@@ -297,7 +287,7 @@ def run_formula(row: pd.Series, title: str, counted: bool = False) -> None:
     formula(f"{title}, {where} (MSE {text(row['valid_mse'], 2)}{more}):", json.loads(row["weights"]))
 
 
-def small_ones(main: Rows) -> tuple[Rows, _Numbers]:
+def small_ones(main: Rows) -> tuple[Rows, Numbers]:
     """The RealNPUs with an MSE below 0.1 and fewer than 20 parameters, the best first; what they have."""
     real = main.of(model="RealNPU").frame
     small = Rows(real.query("valid_mse < 0.1 and count < 20").sort_values("valid_mse"))
@@ -314,7 +304,7 @@ def _gates(small: Rows) -> np.ndarray:
     return np.median(small.weights("field.0.gate"), 0) if len(small) else np.full(3, np.nan)
 
 
-def drawn_formula(small: Rows, data: Mapping[str, torch.Tensor]) -> _Numbers:
+def drawn_formula(small: Rows, data: Mapping[str, torch.Tensor]) -> Numbers:
     """Show the equations of the paper's Figure 5; their errors with open gates and with those of our runs."""
     drawn, found = drawn_weights(), {}
     for name, opened in {"open": np.ones(3), "ours": _gates(small)}.items():
@@ -323,44 +313,3 @@ def drawn_formula(small: Rows, data: Mapping[str, torch.Tensor]) -> _Numbers:
     said = f"its MSE is 0.035; that of this formula, with open gates, {found['printed_open']}"
     formula(f"The RealNPU in the paper's Figure 5 ({said}):", drawn)
     return found
-
-
-def by_solver(every: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:
-    """Runs under both solvers."""
-    both, lines, numbers = {solver: grid(every, p, p.accurate, solver) for solver in SOLVERS}, [], {}
-    for model, (solver, name) in product(p.models, SOLVERS.items()):
-        group = both[solver].of(model=model).frame
-        line = {"model": model, "solver": name, "runs": len(group)}
-        line["MSE below 0.1"] = measures.success_rate(group["valid_mse"] < 0.1)
-        line |= {"median MSE": group["valid_mse"].median(), "lowest MSE": group["valid_mse"].min()}
-        lines.append(line | {"lowest MSE on [200, 400]": group["test_mse"].min()})
-    for name, model in _SHORT.items():
-        numbers |= {f"{name}_{solver}": _fit(both[solver].of(model=model)) for solver in SOLVERS}
-        group = both["rk4"].of(model=model)
-        numbers |= {f"{name}_rk4_lowest": _lowest(group), f"{name}_rk4_free": _lowest(group.of(penalty="0"))}
-        numbers[f"{name}_rk4_stuck"] = group.share(group.frame["finish_iterations"] < _EARLY)
-    return Table(lines, f"The solver's part, h = {_said(p.accurate)}, all penalties"), numbers
-
-
-def detours(tested: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:
-    """Imaginary weights that are frozen, and negative states that are seen as zero."""
-    free, lines = [model for model in p.models if model != "Dense"] or ["RealNPU"], []
-    for name in [*free, *DETOURS]:
-        group = tested.of(model=name).frame
-        line = {"arm": name, "runs": len(group)}
-        line["MSE below 0.1"] = measures.success_rate(group["valid_mse"] < 0.1)
-        line["median MSE"] = group["valid_mse"].median()
-        full = (group["finish_iterations"] >= p.finish).sum()
-        line[f"all {p.finish:,} iterations of L-BFGS"] = int(full)
-        line["updates with a negative state"] = group["negative_updates"].median() / p.iterations
-        lines.append(line | {"largest imaginary weight": np.median(largest_imaginary(group))})
-    arms = {"free": "NPU", "real_free": "RealNPU"}
-    arms |= {"300": "NPU, frozen after 300", "1000": "NPU, frozen after 1000"}
-    arms |= {"npu_positive": "NPU, positive", "real_positive": "RealNPU, positive"}
-    numbers = {f"detour_{name}": _fit(tested.of(model=arm)) for name, arm in arms.items()}
-    for name in ("free", "real_free", "real_positive"):
-        group = tested.of(model=arms[name]).frame
-        negative = f"{group['negative_updates'].median() / p.iterations:.0%}"
-        numbers[f"negative_{name}"] = negative if len(group) else NOT_RUN
-    numbers["detour_hidden"] = _said(p.detours)
-    return Table(lines, "Medians over the runs; updates as a share of the first-order ones"), numbers
