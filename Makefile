@@ -111,7 +111,7 @@ bench: $(READY)
 	$(BIN)/python -m companion.benchmark $(ARGS)
 
 soak: $(READY)
-	$(BIN)/python tests/soak.py $(MINUTES)
+	$(BIN)/python tests/soak.py "$(MINUTES)"
 	$(BIN)/python tests/commands.py
 
 lint: $(READY)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -211,5 +212,7 @@ def main(minutes: float) -> None:
 if __name__ == "__main__":
     if len(sys.argv) == 3:
         run_all(runs(sys.argv[1]), sys.argv[1], results=sys.argv[2], progress=False)
-    else:
+    elif len(sys.argv) == 2 and re.fullmatch(r"\d+(\.\d+)?", sys.argv[1]):
         main(float(sys.argv[1]))
+    else:
+        sys.exit(f"MINUTES is {' '.join(sys.argv[1:])!r}, but must be a number of minutes, such as 10.")

@@ -20,7 +20,8 @@ def results_folder(results: str) -> Path:
     path.
 
     Raises:
-        ValueError: ``"publish"`` where there is no book, a path that is a file, or a home that is not there.
+        ValueError: ``"publish"`` misspelt or where there is no book, a path that is a file, or a home that is
+            not there.
 
     >>> results_folder("") == LOCAL
     True
@@ -34,6 +35,8 @@ def results_folder(results: str) -> Path:
                 "but this library is installed without its repository."
             )
         return PUBLISHED
+    if results.lower() == "publish":
+        raise ValueError(f"results={results!r}: did you mean 'publish'? A folder would be './{results}'.")
     try:
         path = Path(results).expanduser().resolve()
     except RuntimeError:

@@ -33,6 +33,11 @@ COLUMNS = [
 """The columns that every results file has; an experiment's own columns come after them."""
 NAMES = ("model", "range")
 """What a configuration is called; the sidecar has it as well."""
+NOTES: dict[str, dict[str, type]] = {
+    "confirmations": {"recorded": str, "current": list, "rows": list},
+    "comparisons": {"codes": dict},
+}
+"""The parts of the sidecar's notes that are read."""
 PATIENCE = 10.0
 """Seconds after which a process that waits for a lock says so."""
 BYTES_PER_ROW = 2000
@@ -120,9 +125,13 @@ class Store:
                 raise TypeError("a batch is no dict")
             if type(content.get("rows", 0)) is not int:
                 raise TypeError("rows is no number")
-            for name in ("confirmations", "comparisons"):
-                if not all(isinstance(note, dict) for note in content.get(name, [])):
-                    raise TypeError(f"{name} is no list of dicts")
+            names = content.get("names", {})
+            if not isinstance(names, dict) or not all(isinstance(one, dict) for one in names.values()):
+                raise TypeError("names is no dict of dicts")
+            for name, parts in NOTES.items():
+                for note in content.get(name, []):
+                    if not all(isinstance(note[part], kind) for part, kind in parts.items()):
+                        raise TypeError(f"{name} has a wrong note")
         except (ValueError, KeyError, TypeError, RecursionError, UnicodeDecodeError) as error:
             raise ValueError(
                 f"{self.sidecar_file} is not a readable sidecar file ({error!r}); repair or move it, "

@@ -160,11 +160,12 @@ class Verification:
         return path
 
 
-def can_be_written(path: str | Path = "") -> None:
-    """Make sure that a receipt can be written there, before anything trains.
+def can_be_written(path: str | Path = "", what: str = "receipt") -> None:
+    """Make sure that a receipt, or another file, can be written there, before anything trains.
 
     Args:
         path: as :meth:`Verification.write` takes it.
+        what: is to be written there.
 
     Raises:
         OSError: one sentence, if it cannot.
@@ -176,7 +177,7 @@ def can_be_written(path: str | Path = "") -> None:
             pass
     except OSError as error:
         raise OSError(
-            f"The receipt cannot be written to {folder} ({error.strerror}); name another place."
+            f"The {what} cannot be written to {folder} ({error.strerror}); name another place."
         ) from None
 
 
@@ -274,7 +275,7 @@ def _candidates(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[dict[str, A
     numbers = {
         name: rows[name].map(_number)
         for name in rows
-        if (name in RESULTS or is_further_result(name))
+        if (name in RESULTS or name == "threshold" or is_further_result(name))
         and name != "weights"
         and not pd.api.types.is_numeric_dtype(rows[name])
     }

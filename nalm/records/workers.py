@@ -32,7 +32,7 @@ from nalm.records.code import code, code_on_disk
 from nalm.records.processes import own_processes
 from nalm.records.provenance import provenance
 from nalm.training import Log, Run, worth_compiling
-from nalm.training.checkpoint import SealedCheckpoint
+from nalm.training.checkpoint import PARTS, SealedCheckpoint
 from nalm.training.trainers import trainer_of
 
 __all__ = ["News", "Team", "Trained", "checkpoint_of", "cores", "train_ensembles"]
@@ -89,7 +89,7 @@ def checkpoint_of(
     """
     name = hashlib.sha256("".join([code(runs[0]), *(run.key for run in runs)]).encode()).hexdigest()[:16]
     every = 0.0 if runs[0].model.one_by_one else CHECKPOINT_SECONDS
-    return SealedCheckpoint(folder / CHECKPOINTS / f"{name}.pt", every, warn)
+    return SealedCheckpoint(folder / CHECKPOINTS / f"{name}.pt", every, warn, PARTS)
 
 
 def train_ensembles(

@@ -16,7 +16,7 @@ import io
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,10 @@ import torch
 
 from nalm.training.ownership import is_own
 
-__all__ = ["Checkpoint", "SealedCheckpoint"]
+__all__ = ["PARTS", "Checkpoint", "SealedCheckpoint"]
+
+PARTS = ("runs", "iteration", "seconds", "journal", "parameters", "state")
+"""What an ensemble goes on from, whatever trains it."""
 
 
 class Checkpoint:
@@ -111,7 +114,18 @@ class SealedCheckpoint(Checkpoint):
         path: the file; its folder is made when it is first written.
         every: seconds between two writings, at least.
         warn: is told in one sentence when the file cannot be written, once.
+        parts: what the content has to have; a file without one of them counts as damaged.
     """
+
+    def __init__(
+        self,
+        path: Path,
+        every: float = 30.0,
+        warn: Callable[[str], None] = warnings.warn,
+        parts: Collection[str] = (),
+    ) -> None:
+        super().__init__(path, every, warn)
+        self.parts = frozenset(parts)
 
     def write(self, content: dict[str, Any]) -> None:
         """Replace the file; where that fails, warn and keep the file that was there."""
@@ -127,7 +141,8 @@ class SealedCheckpoint(Checkpoint):
         with suppress(Exception):  # whatever the file holds instead, it is worth only time
             match super().read():
                 case {"sha256": str(digest), "bytes": torch.Tensor() as sealed} if digest == _digest(sealed):
-                    return torch.load(io.BytesIO(_bytes(sealed)), map_location="cpu", weights_only=True)
+                    content = torch.load(io.BytesIO(_bytes(sealed)), map_location="cpu", weights_only=True)
+                    return content if content.keys() >= self.parts else None
         return None
 
 

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from functools import partial
 
+from nalm.records.verification import can_be_written
 from nalm.units.checks import choose
 
 from companion.benchmark.measurement import measure_machine
@@ -40,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         processes = {} if asked.processes is None else {"processes": asked.processes}
         size = Size(runs=asked.runs, share=asked.share, compiled=not asked.eager, **processes)
-    except ValueError as error:
+        if asked.record:
+            can_be_written(asked.record, "record")
+    except (ValueError, OSError) as error:
         parser.error(str(error))
     measurement = measure_machine(
         names, SCALING if asked.record else (), size, tell=partial(print, flush=True)

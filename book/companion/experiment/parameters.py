@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,7 +26,7 @@ from nalm.units.checks import nearest
 __all__ = ["above", "at_least", "between", "check", "one_of", "some_of", "some_or_none_of"]
 
 Rule = Callable[[str, Any], Any]
-MOST, MOST_SEEDS = 10**9, 10**6
+MOST, MOST_SEEDS = 10**8, 10**4
 """The largest count that a chapter takes: what is more fills the memory or never ends."""
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list": list}
 
@@ -51,11 +52,13 @@ def one_of(names: Iterable[str]) -> Rule:
     written = {str(name): name for name in names}
 
     def rule(parameter: str, value: Any) -> Any:
-        if value not in names and value not in written:
+        if value in names:
+            return value
+        if str(value) not in written:
             raise ValueError(
                 f"Parameter {parameter!r} has the unknown value {value!r}: {nearest(value, names)}"
             )
-        return value if value in names else written[value]
+        return written[str(value)]
 
     return rule
 
@@ -95,7 +98,7 @@ def check(namespace: dict[str, Any], **rules: Rule) -> SimpleNamespace:
 
     Returns:
         The parameters as attributes. A list may be given as text with commas, as papermill's ``-p`` passes
-        it.
+        it; what looks like a number in it is one.
 
     Raises:
         ValueError: a name that was not declared, or an impossible value.
@@ -144,7 +147,10 @@ def _is_parameter(name: str, value: Any) -> bool:
 def _typed(name: str, value: Any, kind: str) -> Any:
     if kind == "list" and isinstance(value, str):
         # Commas inside of a range, U[1,2), do not separate.
-        return [part.strip() for part in re.split(r",(?![^\[\]]*[)\]])", value) if part.strip()]
+        parts = [part.strip() for part in re.split(r",(?![^\[\]]*[)\]])", value) if part.strip()]
+        return [_as_number(part) for part in parts]
+    if kind == "list" and isinstance(value, int | float) and not isinstance(value, bool):
+        return [value]  # papermill makes a number of a list of one
     if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     expected = TYPES[kind]
@@ -155,6 +161,13 @@ def _typed(name: str, value: Any, kind: str) -> Any:
     if kind == "int" and value > MOST:
         raise ValueError(f"Parameter {name!r} is {value}, but must be at most {MOST:,}.")
     return value
+
+
+def _as_number(part: str) -> int | float | str:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(part)
+    return part
 
 
 def _number(fits: Callable[[float], bool], allowed: str) -> Rule:

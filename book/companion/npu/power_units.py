@@ -240,7 +240,7 @@ def _figure_3() -> Iterable[Claim]:
 EXPERIMENT = Experiment(
     chapter="book/npu/power-units.ipynb",
     rules={
-        "points": between(2, 100_000),
+        "points": between(2, 1000),
         "draws": between(1, 10_000),
         "step1": between(0.001, 1),
         "step2": between(0.001, 1),

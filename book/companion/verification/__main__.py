@@ -83,13 +83,15 @@ def main(arguments: list[str] | None = None) -> int:
             progress=not options.quiet,
         )
         print(outcome)
-        if not options.rows:
-            return int(not all([outcome.passed, _named(options.folder), _sealed(options.folder)]))
-        print(f"Receipt: {outcome.write(options.receipt)}")
+        right = [outcome.passed, _named(options.folder)]
+        if options.rows:
+            print(f"Receipt: {outcome.write(options.receipt)}")
+        else:
+            right.append(_sealed(options.folder))
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    return 0 if outcome.passed else 1
+    return int(not all(right))
 
 
 def _named(folder: Path) -> bool:
@@ -112,6 +114,8 @@ def _sealed(folder: Path) -> bool:
 
 def _confirm(options: argparse.Namespace) -> int:
     failed = False
+    if not experiments(options.folder):
+        raise ValueError(f"There are no results in {options.folder}.")
     for name in [
         choose("experiment", name, experiments(options.folder)) for name in options.experiment
     ] or experiments(options.folder):
