@@ -1,4 +1,4 @@
-# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make live · make verify · make compare-code · make replay · make compare · make leaderboard · make train-missing · make take-rows · make scoreboard · make strength · make bench · make soak · make lint · make lock · make wheel · make clean · make clean-cache
+# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make execute CHAPTER=… · make live · make verify · make compare-code · make replay · make compare · make leaderboard · make train-missing · make take-rows · make scoreboard · make strength · make bench · make soak · make lint · make lock · make wheel · make clean · make clean-cache
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -17,7 +17,7 @@ QUICK := tests/units tests/tasks tests/records/test_store.py tests/training/test
 BROWSER = CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book live rerun verify compare-code compare leaderboard replay train-missing take-rows scoreboard strength bench soak lint lock wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
+.PHONY: help setup book live rerun execute verify compare-code compare leaderboard replay train-missing take-rows scoreboard strength bench soak lint lock wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
 
 help:
 	@echo 'make book            build the book into $(HTML)'
@@ -25,6 +25,7 @@ help:
 	@echo 'make test-quick      run the quick tests of units, tasks, values, measures and records, in less than a minute'
 	@echo 'make test-fresh      run make book and make test as on a bare machine, then the wheel with the oldest and newest versions and with other frameworks: 20 GB, an hour'
 	@echo 'make rerun           run a chapter with other parameters: CHAPTER=book/… ARGS="-p seeds 5"'
+	@echo 'make execute         run a chapter as it is and write its outputs into it, as they are committed: CHAPTER=book/…'
 	@echo 'make live            build the book and serve it on this machine, PORT=$(PORT)'
 	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 CONFIRM=1 ARGS="…"'
 	@echo 'make compare-code    run the code of a commit and the present one side by side, bit for bit: AGAINST=COMMIT EXPERIMENT=…'
@@ -70,6 +71,10 @@ rerun: $(READY)
 	@mkdir -p '_build/rerun/$(dir $(CHAPTER))'
 	@$(BIN)/python -m companion.rerun '$(CHAPTER)' '_build/rerun/$(CHAPTER)' $(ARGS)
 	@echo 'The chapter with these parameters: _build/rerun/$(CHAPTER)'
+
+execute: $(READY)
+	@test -f '$(CHAPTER)' || { echo 'Say which chapter: make execute CHAPTER=book/division/no-redundancy.ipynb.' >&2; exit 1; }
+	@$(BIN)/python -m companion.execute '$(CHAPTER)'
 
 verify: $(READY)
 	$(BIN)/python -m companion.verification.__main__ $(if $(ROWS),--rows $(ROWS)) $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(if $(STALE),--stale) $(if $(CONFIRM),--confirm) $(ARGS)

@@ -1,9 +1,12 @@
 """Values: one canonical form, one key, one sentence for what is wrong."""
 
+import inspect
 import json
+from typing import get_args
 
 import pytest
 
+from nalm import tasks
 from nalm.models import DigitSequence, Layer, Stack
 from nalm.tasks import (
     DigitSequenceTask,
@@ -71,6 +74,14 @@ def test_keys_are_those_of_the_recorded_rows():
     its name.
     """
     assert RUNS[0].key == "913a08d05ff4-3" and RUNS[1].key == "1f9e6e964859-0"
+
+
+def test_every_task_is_entered():
+    """A run knows its task by its kind."""
+    public = [getattr(tasks, name) for name in tasks.__all__]
+    found = {one for one in public if inspect.isclass(one) and issubclass(one, tasks.Task)}
+    found = {one for one in found if not inspect.isabstract(one)}
+    assert found == set(get_args(tasks._Ours)), "enter the task in _Ours of nalm/tasks/__init__.py"
 
 
 def test_values_cannot_be_changed():

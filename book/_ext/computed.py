@@ -7,6 +7,7 @@ ranges is typed in prose.
 * ``{test-ranges}`` is the table of the training ranges U[a,b) and their test ranges;
 * ``{which-unit} glance`` is a table of :mod:`companion.beyond.which_unit`, ``{which-unit} cells``
   its cells by operation;
+* ``{more-units}`` documents the units that its page does not name;
 * ``{citation}`` is the BibTeX entry of CITATION.cff.
 """
 
@@ -21,6 +22,7 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from freshness import always_read
 from nalm.tasks import UNIFORM_RANGES
+from nalm.units import UNITS
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
@@ -147,6 +149,16 @@ def _table(lines: list[dict[str, str]]) -> Iterator[str]:
     yield ""
 
 
+class MoreUnits(Written):
+    def lines(self) -> Iterator[str]:
+        page = Path(self.env.doc2path(self.env.docname)).read_text("utf-8")
+        yield from ("```{eval-rst}", ".. currentmodule:: nalm.units", "")
+        for name in UNITS:
+            if f".. autoclass:: {name}\n" not in page:
+                yield from (f".. autoclass:: {name}", "   :members:", "")
+        yield from ("```", "")
+
+
 class Citation(Written):
     def lines(self) -> Iterator[str]:
         cff = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
@@ -170,6 +182,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("chapter-map", ChapterMap)
     app.add_directive("test-ranges", TestRanges)
     app.add_directive("which-unit", WhichUnit)
+    app.add_directive("more-units", MoreUnits)
     app.add_directive("citation", Citation)
     app.connect("builder-inited", forget)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

@@ -18,18 +18,20 @@ def test_head(chapter: Path) -> None:
     if chapter.stem == "scoreboard":
         return
     title, question, *parts = first(chapter).split("\n\n")
-    assert title.startswith("# ") and not question.startswith((":::", "```"))
+    assert title.startswith("# "), "the first cell begins with the title, '# …'"
+    assert not question.startswith((":::", "```")), "after the title stands the question of the chapter"
     kinds = [part.split(" ")[0].strip("`:{}").split("}")[0] for part in parts if part[0] in ":`"]
     picture = [] if chapter.stem in PICTURELESS else ["chapter-picture"]
-    assert kinds == [*picture, "admonition", "chapter-card"]
+    wanted = [*picture, "admonition", "chapter-card"]
+    assert kinds == wanted, "after the question stand a picture, In short and the card, see CONTRIBUTING.md"
 
 
 def test_in_short_is_short(chapter: Path) -> None:
     if chapter.stem == "scoreboard":
         return
     box = re.search(r":::\{admonition\} In short\n(.*?)\n:::", first(chapter), flags=re.DOTALL)
-    assert box and all(line.startswith("* ") for line in box[1].split("\n"))
-    assert 1 <= box[1].count("\n") + 1 <= 3
+    assert box and all(line.startswith("* ") for line in box[1].split("\n")), "In short is a list"
+    assert 1 <= box[1].count("\n") + 1 <= 3, "In short has at most three points"
 
 
 def test_set_up_is_folded(chapter: Path) -> None:
@@ -38,10 +40,11 @@ def test_set_up_is_folded(chapter: Path) -> None:
     before = 1
     while before < len(cells) and not cells[before].source.startswith("## "):
         if chapter.stem not in ("scoreboard", "own-network"):
-            assert {"hide-input", "hide-cell"} & set(cells[before].metadata.get("tags", []))
+            folded = {"hide-input", "hide-cell"} & set(cells[before].metadata.get("tags", []))
+            assert folded, "imports before the first section have the tag hide-input"
         before += 1
     tags = [cell.metadata.get("tags", []) for cell in cells]
     places = [number for number, of_cell in enumerate(tags) if "parameters" in of_cell]
-    assert all(number > before for number in places)
+    assert all(number > before for number in places), "parameters stand where the experiment begins"
     for number in places:
-        assert "check(" in cells[number + 1].source
+        assert "check(" in cells[number + 1].source, "the cell after the parameters checks them"

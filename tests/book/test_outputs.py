@@ -5,12 +5,17 @@ where.
 import ast
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
+import papermill
 import pytest
+from companion import beyond
+from companion.scoreboard.items import EXPERIMENTS, experiments_of
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
+ROOT = Path(__file__).parents[2]
 SHOWING = {"print", "display"}
 HERE = re.compile(
     r"(?<![\w.:/])/(home|root|Users|work|workspace|github|opt|mnt|tmp|var)/[\w.]+|[A-Z]:\\Users\\"
@@ -102,14 +107,24 @@ def test_leaves_no_output_unchecked(chapter: Path) -> None:
         assert not re.search(r"#\s*(NBVAL|PYTEST_VALIDATE)_", cell.source), cell.source
 
 
+EVERY = {one.chapter: one for one in (*EXPERIMENTS, *experiments_of(beyond))}
+
+
 def test_says_how_fresh_its_rows_are(chapter: Path) -> None:
-    notebook = nbformat.read(chapter, as_version=4)
-    prose = "".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    source = "\n".join(cell.source for cell in code_cells(chapter))
-    names = set(re.findall(r"run_all\([^\"]*\"([a-z-]+/[a-z0-9-]+)\"", source))
-    assert bool(names) == ("run_all(" in source)
-    names |= set(re.findall(r"also=\[\"([a-z-]+/[a-z0-9-]+)\"\]", source))
-    assert {name for name in names if f"{{freshness}}`{name}`" not in prose} == set()
+    """On its card, where its items and ``:rows:`` name the results files, or in its prose."""
+    page = chapter.relative_to(ROOT).as_posix()
+    if page not in EVERY:
+        return
+    one = EVERY[page]
+    found = papermill.inspect_notebook(chapter)
+    values = {name: ast.literal_eval(parameter["default"]) for name, parameter in found.items()}
+    read = {*one.runs(SimpleNamespace(**values | {"seeds": 1})), *one.also}
+    cells = nbformat.read(chapter, as_version=4).cells
+    prose = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    named = re.search(r"^:rows: (.+)$", prose, flags=re.MULTILINE)
+    said = {name for item in one.items for name in item.experiment}
+    said |= {*(named[1].split() if named else ()), *re.findall(r"{freshness}`([^`]+)`", prose)}
+    assert read <= said, f"the card does not say of these how fresh they are: {read - said}"
 
 
 def test_tells_nothing_of_the_machine(chapter: Path) -> None:

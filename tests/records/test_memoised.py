@@ -214,6 +214,9 @@ def test_a_damaged_store_stops_before_training(tmp_path, trained):
 def test_results_folders(tmp_path, monkeypatch):
     assert folders.results_folder(str(tmp_path)) == tmp_path
     assert folders.results_folder("publish").name == "results"
+    for wrong in ("Publish", "PUBLISH"):
+        with pytest.raises(ValueError, match="did you mean 'publish'"):
+            folders.results_folder(wrong)
     monkeypatch.setattr(folders, "PUBLISHED", tmp_path / "no" / "book")
     with pytest.raises(ValueError, match="without its repository"):
         folders.results_folder("publish")

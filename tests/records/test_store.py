@@ -169,6 +169,29 @@ def test_a_damaged_sidecar_is_left_as_it_is(tmp_path):
     assert store.sidecar_file.read_text() == "{" and store.rows_file.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"names": []},
+        {"names": "x"},
+        {"names": {"a": "x"}},
+        {"confirmations": [{}]},
+        {"confirmations": [{"recorded": "a", "current": "b", "rows": []}]},
+        {"confirmations": "x"},
+        {"comparisons": [{"codes": []}]},
+        {"batches": []},
+        {"rows": "one"},
+    ],
+    ids=str,
+)
+def test_a_wrong_part_of_the_sidecar_is_said_in_one_sentence(tmp_path, wrong):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    store.sidecar_file.write_text(json.dumps(json.loads(store.sidecar_file.read_text()) | wrong))
+    with pytest.raises(ValueError, match=r"not a readable sidecar file \(.*\); repair or move it"):
+        store.sidecar()
+
+
 def test_a_lost_sidecar_is_not_replaced(tmp_path):
     store = Store(tmp_path, EXPERIMENT)
     add(store, "a-0")

@@ -7,7 +7,7 @@ import random
 import pytest
 import torch
 
-from nalm.training.checkpoint import SealedCheckpoint, _digest
+from nalm.training.checkpoint import PARTS, SealedCheckpoint, _digest
 
 RANDOM = random.Random(0)
 CONTENT = {
@@ -45,6 +45,29 @@ def test_what_was_written_is_read(checkpoint):
     assert text(checkpoint.read()) == text(CONTENT) and checkpoint.read()["errors"][1] is None
     checkpoint.remove()
     assert checkpoint.read() is None
+
+
+def test_a_sealed_checkpoint_without_a_part_is_nothing(checkpoint):
+    """Also with the right digest: training would end in every attempt."""
+    path = checkpoint.path
+    assert text(SealedCheckpoint(path, parts=("iteration", "weights")).read()) == text(CONTENT)
+    assert SealedCheckpoint(path, parts=("iteration", "parameters")).read() is None
+
+
+def test_an_ensemble_asks_for_all_that_it_goes_on_from(tmp_path):
+    from nalm.models import Stack
+    from nalm.tasks import TenParameterTask
+    from nalm.training import Adam, Ensemble, Recipe, Run
+
+    recipe = Recipe(iterations=4, log_interval=2, optimiser=Adam(lr=1e-3))
+    run = Run(task=TenParameterTask(), model=Stack.of("NAU", 2, "NMU", 1), recipe=recipe, seed=0)
+    checkpoint = SealedCheckpoint(tmp_path / "some.pt", every=0)
+    Ensemble([run]).train(checkpoint=checkpoint)
+    content = checkpoint.read()
+    assert content.keys() >= set(PARTS)
+    for part in PARTS:
+        checkpoint.write({name: value for name, value in content.items() if name != part})
+        assert SealedCheckpoint(checkpoint.path, parts=PARTS).read() is None
 
 
 def test_a_truncated_checkpoint_is_nothing(checkpoint):

@@ -26,7 +26,11 @@ from nalm import UNITS, Unit, formula, formula_error
 
 PAGE = Path(__file__).resolve().parents[2] / "book" / "api.md"
 MARKS = "<!-- pytorch -->", "<!-- /pytorch -->"
-DISCRETE = ("NAU", "NMU", "SNMU", "GatedNAUNMU", "NRU", "NMRU")
+DISCRETE = tuple(
+    name
+    for name, unit in UNITS.items()
+    if any(part.discrete_values for part in unit(2, 1).modules() if isinstance(part, Unit))
+)
 """Units with discrete values unless options say otherwise."""
 close = torch.testing.assert_close
 

@@ -122,6 +122,8 @@ class Experiment:
         A page with the parameter ``train`` trains them only if that is true, or ``fresh``: then published
         rows are left out of account.
         """
+        if missing := {"results", "device"} - vars(p).keys():
+            raise ValueError(f"{self.chapter} trains, so it needs the parameter {min(missing)!r}.")
         fresh = getattr(p, "fresh", False)
         how = {
             "scheduler": getattr(p, "scheduler", ""),
@@ -152,7 +154,12 @@ class Experiment:
         """What the items state beside these rows, as a table; all items of the experiment if none are named.
 
         Items of which nothing is trained need no rows.
+
+        Raises:
+            ValueError: the experiment has no items.
         """
+        if not self.items:
+            raise ValueError(f"{self.chapter} has no items, so it states nothing of a paper.")
         items = [self.item(name) for name in names] or self.items
         frame = None if rows is None else rows.frame
         return Statements([judged(item, frame, read) for item in items])

@@ -29,6 +29,11 @@ def experiments_of(*rooms: ModuleType) -> Iterator[Experiment]:
 
 def _in_order(item: Item) -> tuple[int, str, int]:
     """By paper, figures before tables, the appendix last."""
+    if item.paper not in PAPERS:
+        raise ValueError(
+            f"{item.name} is an item of {item.paper!r}, but items are of {', '.join(PAPERS)}; "
+            "a question of your own has none."
+        )
     kind, number = item.name.split(" ")
     return list(PAPERS).index(item.paper), kind, int(number.lstrip("A")) + 100 * number.startswith("A")
 

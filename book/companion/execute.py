@@ -1,0 +1,58 @@
+"""``make execute``: a chapter runs with its own parameters, and its outputs are written into it, as they are
+committed: without times, and what is printed in one piece.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+__all__ = ["execute"]
+
+HOURS = 3600
+ELSEWHERE = "rows come from"
+"""What a chapter says of rows that are not the book's."""
+
+
+def execute(chapter: Path, timeout: int = 10 * HOURS) -> None:
+    """Run a chapter and write its outputs into it.
+
+    Args:
+        chapter: the notebook.
+        timeout: of a cell, in seconds.
+
+    Raises:
+        ValueError: a cell failed, or rows are not all the book's; the file is as it was.
+    """
+    notebook = nbformat.read(chapter, as_version=4)
+    client = NotebookClient(
+        notebook,
+        timeout=timeout,
+        kernel_name="python3",
+        record_timing=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(chapter.parent)}},
+    )
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        raise ValueError(f"{chapter}: {error.ename}: {error.evalue}") from None
+    said = [output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", [])]
+    if any(ELSEWHERE in text for text in said):
+        raise ValueError(
+            f"{chapter} was not written, as some of its rows are your own: first train them with "
+            f'make rerun CHAPTER={chapter} ARGS="-p results publish".'
+        )
+    nbformat.write(notebook, chapter)
+
+
+if __name__ == "__main__":
+    try:
+        execute(Path(sys.argv[1]))
+    except (ValueError, OSError) as failure:
+        print(failure, file=sys.stderr)
+        sys.exit(1)
