@@ -18,7 +18,14 @@ import pandas as pd
 
 from nalm.records.bar import TrainingBar
 from nalm.records.code import OLDER, freshness_of
-from nalm.records.comparison import RESULTS, Tolerances, differences, is_further_result, twins
+from nalm.records.comparison import (
+    FROM_CONFIGURATION,
+    RESULTS,
+    Tolerances,
+    differences,
+    is_further_result,
+    twins,
+)
 from nalm.records.folders import LOCAL, PUBLISHED
 from nalm.records.row import whole_row_of
 from nalm.records.store import Store
@@ -275,7 +282,7 @@ def _candidates(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[dict[str, A
     numbers = {
         name: rows[name].map(_number)
         for name in rows
-        if (name in RESULTS or name == "threshold" or is_further_result(name))
+        if (name in RESULTS or name in FROM_CONFIGURATION or is_further_result(name))
         and name != "weights"
         and not pd.api.types.is_numeric_dtype(rows[name])
     }

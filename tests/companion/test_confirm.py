@@ -23,7 +23,7 @@ def runs(unit, seeds):
             recipe=RECIPE,
             seed=seed,
             threshold=1e-5,
-            labels={"model": unit},
+            labels={"model": unit, "way": "of a label", "recorded": "so"},
         )
         for seed in seeds
     ]
@@ -123,6 +123,11 @@ def test_a_sample_speaks_only_for_runs_that_take_the_same_way(tmp_path, edit):
     sidecar = store.sidecar()
     sidecar["confirmations"] = [note for note in sidecar["confirmations"] if "Norms" not in note["way"]]
     assert code.freshness_of(store.read(), sidecar).tolist() == [CONFIRMED] * 3 + [OLDER] * 2
+
+
+def test_a_folder_without_results_is_said(tmp_path, capsys):
+    assert verify.main(["--confirm", "--folder", str(tmp_path / "nothing")]) == 2
+    assert capsys.readouterr().err == f"There are no results in {tmp_path / 'nothing'}.\n"
 
 
 def test_files_that_change_meanwhile_confirm_nothing(recorded, edit, monkeypatch):

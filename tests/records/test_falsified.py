@@ -165,7 +165,7 @@ def test_forged_rows_fail_when_they_are_trained_again(store, name):
 
 
 @pytest.mark.parametrize("cell", ["abc", "[" * 3000, "{}", "1e999"])
-@pytest.mark.parametrize("column", ["solved_at", "weights", "sparsity_error"])
+@pytest.mark.parametrize("column", ["solved_at", "weights", "sparsity_error", "threshold"])
 def test_a_cell_that_makes_no_sense_fails_its_row_only(store, column, cell):
     folder = falsified(store, put(column, cell), forged=True)
     outcome = verify_rows(9, folder=folder, progress=False)

@@ -101,6 +101,7 @@ def confirm(
         raise ValueError(f"The number of ensembles to train again is {ensembles}, but must be at least 1.")
     store, seed = Store(folder, experiment), secrets.randbelow(2**32) if seed is None else seed
     sidecar, rows = store.sidecar(), store.read(checked=False)
+    rows = rows.drop(columns=POPULATION, errors="ignore")  # labels may be called so
     rows = rows.join(codes(rows, sidecar)).assign(freshness=freshness_of(rows, sidecar))
     older = rows[rows["freshness"] == OLDER].dropna(subset=["recorded", "current", "way"])
     drawn = {
