@@ -116,7 +116,7 @@ class Definitions:
         while len(set(colours.values())) > kinds:
             kinds = len(set(colours.values()))
             colours = {
-                place: _digest([colours[place], [colours[other] for other in refers]])
+                place: _digest_of(colours[place], [colours[other] for other in refers])
                 for place, (_, refers) in used.items()
             }
         return _digest([sorted(colours[place] for place in roots), sorted(set(colours.values()))])[:16]
@@ -243,6 +243,18 @@ def _tree(source: str) -> ast.Module:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
+
+
+def _digest_of(one: str, others: list[str]) -> str:
+    """Of digests, faster.
+
+    >>> _digest_of("a", ["b", "c"]) == _digest(["a", ["b", "c"]]), _digest_of("a", []) == _digest(["a", []])
+    (True, True)
+    """
+    listed = '", "'.join(others)
+    return hashlib.sha256(
+        f'["{one}", ["{listed}"]]'.encode() if others else f'["{one}", []]'.encode()
+    ).hexdigest()
 
 
 class _Module:

@@ -25,6 +25,9 @@ def own_sources(classes: frozenset[type]) -> dict[str, str]:
     """Module name -> source text of what these classes, their bases and what they call are defined in, as it
     was when it was asked for first; what was imported or defined anew since is asked for again.
     """
+    classes = frozenset(one for one in classes if not one.__module__.startswith(("nalm.", "torch.")))
+    if not classes:
+        return {}
     functions = (getattr(one, "__code__", None) for cls in classes for one in vars(cls).values())
     return _known(classes, frozenset(functions), tuple(cells()))
 
@@ -83,10 +86,15 @@ def _file(name: str) -> Path | None:
 
 
 def _is_own(file: Path) -> bool:
-    installed = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib")}
-    library = Path(__file__).resolve().parents[1]
     elsewhere = {"site-packages", "dist-packages"} & set(file.parts)
-    return not elsewhere and not any(file.is_relative_to(folder) for folder in (*installed, library))
+    return not elsewhere and not any(file.is_relative_to(folder) for folder in _installed())
+
+
+@cache
+def _installed() -> frozenset[Path]:
+    """Where Python, packages and this library are."""
+    python = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib")}
+    return frozenset({*python, Path(__file__).resolve().parents[1]})
 
 
 def _is_guarded(node: ast.stmt) -> bool:
