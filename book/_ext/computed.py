@@ -7,7 +7,7 @@ ranges is typed in prose.
 * ``{test-ranges}`` is the table of the training ranges U[a,b) and their test ranges;
 * ``{which-unit} glance`` is a table of :mod:`companion.beyond.which_unit`, ``{which-unit} cells``
   its cells by operation;
-* ``{more-units}`` documents the units that its page does not name;
+* ``{more-units} api/units`` documents the units that neither its page nor those named do;
 * ``{citation}`` is the BibTeX entry of CITATION.cff.
 """
 
@@ -150,8 +150,11 @@ def _table(lines: list[dict[str, str]]) -> Iterator[str]:
 
 
 class MoreUnits(Written):
+    has_content, optional_arguments, final_argument_whitespace = False, 1, True
+
     def lines(self) -> Iterator[str]:
-        page = Path(self.env.doc2path(self.env.docname)).read_text("utf-8")
+        pages = [self.env.docname, *(f"book/{name}" for name in " ".join(self.arguments).split())]
+        page = "".join(Path(self.env.doc2path(name)).read_text("utf-8") for name in pages)
         yield from ("```{eval-rst}", ".. currentmodule:: nalm.units", "")
         for name in UNITS:
             if f".. autoclass:: {name}\n" not in page:

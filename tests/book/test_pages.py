@@ -24,6 +24,8 @@ from nalm.records import PUBLISHED, experiments
 
 ROOT = Path(__file__).parents[2]
 READERS = {"desk": (1440, 900, "light"), "phone": (390, 844, "dark")}
+SCREEN = READERS["desk"][1]
+LONGEST = 14 * SCREEN
 
 # What is wrong with an open page, as a list of sentences.
 TROUBLE = r"""async () => {
@@ -187,6 +189,8 @@ def reader(browser: Browser, site: str) -> Iterator[Reader]:
 @pytest.mark.parametrize("name", pages_in_toc())
 def test_page(reader: Reader, name: str) -> None:
     reader.open(f"{name}.html")
+    height = reader.page.evaluate("document.querySelector('main').scrollHeight")
+    assert height <= LONGEST, f"the page has {height / SCREEN:.1f} screens: fold what few read, or split it"
     reader.turn("phone")
     assert not reader.trouble, "\n".join(reader.trouble)
 
@@ -357,9 +361,8 @@ def test_a_violation_is_found(browser: Browser, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("module", sorted({module.name for module in pkgutil.iter_modules(nalm.__path__)}))
 def test_public_names_are_documented(html: Path, module: str) -> None:
-    pages = "".join(
-        (html / "book" / page).read_text(encoding="utf-8") for page in ("api.html", "api-experiments.html")
-    )
+    files = [html / "book" / "api.html", html / "book" / "api-experiments.html", *html.glob("book/api/*.html")]
+    pages = "".join(file.read_text(encoding="utf-8") for file in files)
     names = importlib.import_module(f"nalm.{module}").__all__
     assert not [name for name in names if not re.search(rf'id="nalm\.[\w.]*\b{name}"', pages)]
 
