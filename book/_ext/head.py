@@ -8,6 +8,7 @@
 """
 
 import os
+import struct
 from base64 import b64decode
 from collections.abc import Iterator
 from hashlib import sha256
@@ -81,7 +82,7 @@ class Card(Written):
             parts = [rows(name) for name in names]
             fresh = least_fresh([of(name) for name in names])
             yield (
-                f"{sum(map(len, parts)):,} recorded runs · "
+                f"{sum(map(len, parts)):,} runs in its results files · "
                 f"{hours(sum(part['seconds'].sum() for part in parts))} of one core · "
                 f"{{doc}}`{fresh} </book/beyond/verify>`"
             )
@@ -132,6 +133,9 @@ class Picture(SphinxDirective):
         caption, messages = self.parse_inline(f"{{numref}}`{name}`")
         image = shown["image"]
         kinds = image.get("classes", "").split()
+        width, height = struct.unpack(">II", b64decode(png)[16:24])
+        if height > width:  # panels above one another: the first is shown
+            kinds.append("tall")
         picture = nodes.image(uri=self.file_of(b64decode(png)), alt=image["alt"], classes=kinds)
         where = nodes.paragraph("", "", *caption)
         return [nodes.container("", picture, where, classes=["chapter-picture"]), *messages]

@@ -37,6 +37,8 @@ __all__ = ["ensembles_of", "run_all"]
 FIXED = set(COLUMNS) - set(NAMES)
 """Columns whose values follow from the run; a label may give it another model and range."""
 
+MOST_ITERATIONS = 10**8
+"""Of a run; an ensemble counts them in its memory."""
 LARGEST_ENSEMBLE = 256
 """Rows are recorded after each ensemble; more runs at once are hardly faster on a CPU."""
 
@@ -94,9 +96,9 @@ def run_all(
         further evaluation set.
 
     Raises:
-        ValueError: an empty selection, equal runs, a device that is not there, a scheduler that does not
-            answer, a damaged results file, ``fresh`` with the published rows as results, or nothing recorded
-            where nothing may be trained. Nothing is trained then.
+        ValueError: an empty selection, equal runs, more than a hundred million iterations, a device that is
+            not there, a scheduler that does not answer, a damaged results file, ``fresh`` with the published
+            rows as results, or nothing recorded where nothing may be trained. Nothing is trained then.
         RuntimeError: a worker that died, or that runs other code than this process, or ``compiled=True``
             where torch's compiler does not work. What others have finished is recorded.
         OSError: a folder that cannot be written to, or a full disk. What is recorded stays, and the same
@@ -119,6 +121,10 @@ def run_all(
     runs = list(runs)
     keys = _keys(runs)
     _check_labels(runs)
+    if (longest := max(run.recipe.iterations for run in runs)) > MOST_ITERATIONS:
+        raise ValueError(
+            f"A run of {longest:,} iterations was asked for, but at most {MOST_ITERATIONS:,} are taken."
+        )
     if executor is not None and scheduler:
         raise ValueError("Give an executor or the address of a scheduler, not both.")
     if executor is None and not scheduler:

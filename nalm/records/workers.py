@@ -335,7 +335,14 @@ def _train(
     checkpoint = (
         None if folder is None else checkpoint_of(runs, folder, lambda sentence: tell((number, sentence)))
     )
-    log = ensemble.train(progress, checkpoint)
+    try:
+        log = ensemble.train(progress, checkpoint)
+    except Exception as error:  # a small function was compiled before; a larger one may fail all the same
+        if compiled or not ensemble.compiled or not type(error).__module__.startswith("torch._inductor"):
+            raise
+        reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+        tell((number, f"A training is not compiled, which makes it slower: {reason.strip().rstrip('.')}."))
+        return _train(number, runs, device, folder, tell, compiled=False)
     return log, provenance(runs, log) | {"code": code_on_disk(runs)}
 
 

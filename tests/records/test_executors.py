@@ -257,3 +257,33 @@ class Untravelled(Exception):
 def test_an_error_arrives_as_its_sentence(error):
     there = pickle.loads(pickle.dumps(workers._as_it_arrives(error)))
     assert str(error) in str(there) and (there.args == error.args or str(there).startswith("Untravelled: "))
+
+
+def test_a_compiler_that_fails_at_a_training_is_done_without(tmp_path, monkeypatch):
+    """It compiled a small function, which is all that was asked of it."""
+    from torch._inductor.exc import InductorError
+
+    from nalm.training import compiler, ensemble
+
+    def fails(*_):
+        raise InductorError(RuntimeError("g++ has no room\nand says more"), None)
+
+    asked = runs(1)
+    expected = ask(tmp_path / "eager", asked, compiled=False)
+    monkeypatch.setattr(ensemble, "worth_compiling", lambda runs: True)
+    monkeypatch.setattr(compiler, "_warned", lambda device: False)
+    monkeypatch.setattr(compiler.Compiled, "repeat", fails)
+    with pytest.warns(UserWarning, match="^A training is not compiled, which makes it slower: .*no room"):
+        found = ask(tmp_path / "tried", asked)
+    assert found.equals(expected)
+    (batch,) = Store(tmp_path / "tried", EXPERIMENT).sidecar()["batches"].values()
+    assert batch["compiled"] is False
+    with pytest.raises(InductorError, match="no room"):
+        ask(tmp_path / "asked", asked, compiled=True)
+
+
+def test_a_run_that_never_ends_is_refused(tmp_path):
+    for many in (2 * 10**10, 10**30):
+        with pytest.raises(ValueError, match=f"A run of {many:,} iterations was asked for, but at most"):
+            ask(tmp_path, runs(1, iterations=many))
+    assert not list(tmp_path.iterdir())
