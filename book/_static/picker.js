@@ -23,7 +23,7 @@
     const operation = choice("Operation", data.operations, "a / b");
     const signs = choice("Signs", data.signs, data.signs[2]);
     const others = choice("Other inputs", data.others);
-    const size = choice("Size of the numbers", data.sizes, "0 to 2");
+    const size = choice("Size of the numbers", data.sizes, "−2 to 2");
     const said = element("output", { class: "nalm-said", "aria-live": "polite" });
     const table = element("table", { class: "nalm-units" });
     const more = element("dl", { class: "nalm-recipe" });

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from companion import published
 from companion.division import settings
-from companion.division.compared import MODIFIED, QUESTIONS, SMALL, UNITS, Compared, part, solved_at, success
+from companion.division.compared import MODIFIED, QUESTIONS, SMALL, UNITS, Compared, part, success
 from companion.division.golden import golden_error, golden_weights
 from companion.experiment import Arm, Experiment, runs_of
 from companion.experiment.errata import Erratum
@@ -207,9 +207,9 @@ def _in_the_recorded_points(read: Read) -> str:
 
 def _later(rows: pd.DataFrame) -> Claim:
     """Whether most units that solve several ranges take longer on the smallest than on the largest."""
-    slower = []
-    for unit in rows["model"].unique():
-        means = [mean for place in SMALL if not np.isnan(mean := solved_at(rows, unit, [place]))]
+    slower, every = [], solved(rows[["model", "range", "success", "solved_at"]])
+    for _, of_unit in every.groupby(["model", "range"])["solved_at"].mean().groupby("model"):
+        means = of_unit.droplevel("model").reindex(SMALL).dropna().to_list()
         slower += [means[0] > means[-1]] if len(means) > 1 else []
     agrees = 2 * sum(slower) > len(slower)
     return Claim("smaller ranges are solved later", agrees, f"{sum(slower)} of {len(slower)} units")

@@ -292,7 +292,10 @@ def _figure_7(rows: pd.DataFrame) -> Iterable[Claim]:
     Parameters count as they do in the figure, above 0.01; "the NPUs" are the NPU and the RealNPU.
     """
     rows = rows[["model", "operation", "test_mse", "parameters_above_0.01"]]
-    runs = {place: chosen(rows, *place) for place in product(PAPER, SIGNS)}
+    order = rows.dropna(subset=["test_mse"]).sort_values("test_mse", kind="stable")
+    best = order.groupby(["model", "operation"], sort=False).head(_BEST)  # as chosen has them, all at once
+    ten = dict(iter(best.groupby(["model", "operation"])))
+    runs = {place: ten.get(place, rows.iloc[:0]) for place in product(PAPER, SIGNS)}
     error = {place: float(np.median(_ten_errors(part["test_mse"]))) for place, part in runs.items()}
     count = {place: float(part["parameters_above_0.01"].median()) for place, part in runs.items()}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from nalm.records.folders import PUBLISHED
@@ -83,7 +84,8 @@ def main(arguments: list[str] | None = None) -> int:
             progress=not options.quiet,
         )
         print(outcome)
-        right = [outcome.passed, _named(options.folder)]
+        drawn = {one.experiment for one in outcome.rows}
+        right = [outcome.passed, _named(options.folder, drawn)]
         if options.rows:
             print(f"Receipt: {outcome.write(options.receipt)}")
         else:
@@ -94,9 +96,9 @@ def main(arguments: list[str] | None = None) -> int:
     return int(not all(right))
 
 
-def _named(folder: Path) -> bool:
-    """Says which rows bear another name than their experiment gives them."""
-    found = misnamed([*EXPERIMENTS, *experiments_of(beyond)], folder)
+def _named(folder: Path, names: Collection[str]) -> bool:
+    """Says which rows, of these results files or of all, bear another name than their experiment gives."""
+    found = misnamed([*EXPERIMENTS, *experiments_of(beyond)], folder, names)
     for one in found:
         print(f"FAIL {one}")
     print(f"{'FAIL' if found else 'PASS'}: {len(found)} rows bear another name than their run.")

@@ -7,6 +7,8 @@ this key. A replay is called as the row that it replays.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Collection
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,32 +27,42 @@ __all__ = ["misnamed"]
 BOOK = Path(__file__).parents[3]
 
 
-def misnamed(experiments: list[Experiment], folder: str | Path = PUBLISHED) -> list[str]:
+def misnamed(
+    experiments: list[Experiment], folder: str | Path = PUBLISHED, names: Collection[str] = ()
+) -> list[str]:
     """A sentence for each row whose model, range or other label is not that of its run.
 
     Args:
         experiments: whose runs are looked up, with the parameters that their chapters have.
         folder: the folder of results.
+        names: results files; all of the folder, if none are named.
 
     Raises:
         ValueError: a results file that is damaged.
     """
+    files = {file.relative_to(folder).with_suffix("").as_posix() for file in Path(folder).glob("*/*.csv")}
+    asked = sorted(files & set(names) if names else files)
     defined: dict[str, dict[str, Run]] = {}
-    for one in experiments:
-        for name, runs in (one.runs(_parameters(one.chapter)) if one.chapter else {}).items():
+    for one in (one for one in experiments if one.chapter):
+        p = _parameters(one.chapter)
+        few = SimpleNamespace(**vars(p) | {"seeds": 1})
+        if not set(asked) & one.runs(few).keys():
+            continue
+        for name, runs in one.runs(p).items():
             defined.setdefault(name, {}).update(zip(keys_of(runs), runs, strict=True))
-    files = {
-        file.relative_to(folder).with_suffix("").as_posix(): file for file in Path(folder).glob("*/*.csv")
-    }
-    found, rows_of = [], {name: Store(folder, name).read(checked=False) for name in sorted(files)}
-    by_key = {
-        name: {key: row for key, row in zip(rows["key"], rows.to_dict("records"), strict=True)}
-        for name, rows in rows_of.items()
-    }
-    for name, rows in by_key.items():
+
+    @cache
+    def rows_of(name: str) -> dict[str, dict[str, Any]]:
+        if name not in files:
+            return {}
+        rows = Store(folder, name).read(checked=False)
+        return dict(zip(rows["key"], rows.to_dict("records"), strict=True))
+
+    found = []
+    for name in asked:
         runs = defined.get(name, {})
-        for key, row in rows.items():
-            said = _names(runs[key]) if key in runs else _replayed(row, by_key)
+        for key, row in rows_of(name).items():
+            said = _names(runs[key]) if key in runs else _replayed(row, rows_of)
             found += [
                 f"{name}: {key} is called {row[column]!r} in the column {column}, but is {value!r}"
                 for column, value in said.items()
@@ -68,9 +80,9 @@ def _names(run: Run) -> dict[str, Any]:
     return {"range": run.task.label(), "seed": run.seed} | run.labels
 
 
-def _replayed(row: dict[str, Any], by_key: dict[str, dict[str, dict]]) -> dict[str, Any]:
+def _replayed(row: dict[str, Any], rows_of: Callable[[str], dict[str, dict[str, Any]]]) -> dict[str, Any]:
     """The names of the row that a replay replays; none of a row that is no replay."""
-    original = by_key.get(str(row.get("of")), {}).get(str(row.get("replays")))
+    original = rows_of(str(row.get("of"))).get(str(row.get("replays")))
     return {column: original[column] for column in ("model", "range", "seed")} if original else {}
 
 
