@@ -134,7 +134,9 @@ class Picture(SphinxDirective):
         image = shown["image"]
         kinds = image.get("classes", "").split()
         width, height = struct.unpack(">II", b64decode(png)[16:24])
-        if height > width:  # panels above one another: the first is shown
+        if (
+            height > 0.75 * width and "as-is" not in kinds
+        ):  # panels above one another: the first is shown
             kinds.append("tall")
         picture = nodes.image(uri=self.file_of(b64decode(png)), alt=image["alt"], classes=kinds)
         where = nodes.paragraph("", "", *caption)
