@@ -82,14 +82,11 @@ def attempts(ten: Rows, units: Sequence[str]) -> Numbers:
 
 def near_scaled(two: Rows, units: Sequence[str]) -> Table:
     """The success rates on numbers next to zero that are multiplied by a constant."""
+    grown = ((1, "", "U[0,1)"), (2, ", scaled", "U[0,2)"), (10, ", scaled", "U[0,10)"))
     lines = [
         {"largest number after scaling": largest}
         | {unit: summary.rate(two, model=unit + ending, range=place) for unit in units}
-        for largest, ending, place in (
-            (1, "", "U[0,1)"),
-            (2, ", scaled", "U[0,2)"),
-            (10, ", scaled", "U[0,10)"),
-        )
+        for largest, ending, place in grown
     ]
     caption = "a / b of small numbers, scaled: success rates with 95 % intervals, for all five ranges"
     return Table(lines, caption, digits=2, wrap=True)
