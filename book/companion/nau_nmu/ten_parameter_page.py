@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -21,11 +20,15 @@ from companion.nau_nmu.ten_parameter import NAME
 Numbers = dict[str, object]
 
 
-def counts(recorded: Rows, p: SimpleNamespace) -> Numbers:
-    """Solved runs and their times; how far the count of NAC• is from the 13 of 100 in Table 1."""
-    rows = recorded.of(experiment=NAME, model=p.models, seed=range(p.seeds))
-    nac = rows.of(model="NAC•")
-    more = recorded.of(experiment=NAME, model="NAC•", seed=range(p.nac_seeds))
+def counts(rows: Rows, recorded: Rows, nac_seeds: int) -> Numbers:
+    """Solved runs and their times; how far the count of NAC• is from the 13 of 100 in Table 1.
+
+    Args:
+        rows: the runs of Table 1.
+        recorded: with further seeds of NAC•, and its replays.
+        nac_seeds: so many seeds of NAC•.
+    """
+    nac, more = rows.of(model="NAC•"), recorded.of(experiment=NAME, model="NAC•", seed=range(nac_seeds))
     solved, rate = int(nac.success.sum()), measures.success_rate(more.success)
     numbers: Numbers = {}
     for name, model in {"nac": "NAC•", "nalu": "NALU", "nmu": "NMU"}.items():
