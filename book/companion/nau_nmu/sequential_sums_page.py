@@ -65,7 +65,8 @@ def misreadings(
 
 def weights(rows: Rows) -> tuple[Table, Numbers]:
     """The weights and errors of the selected NAUs, with the penalty R_z and without."""
-    part, numbers = rows.of(model=["NAU", "NAU, no R_z"]), {}
+    numbers: Numbers = {}
+    part = rows.of(model=["NAU", "NAU, no R_z"])
     found = digits_page.weights(part)
     found["a right nine"] = 9 / found["w_z"]
     for column, name in {"test_1": "error, one digit", "test_10": "error, ten"}.items():

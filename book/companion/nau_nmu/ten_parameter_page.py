@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,7 +66,7 @@ def endings(rows: Rows) -> Rows:
     return Rows(ends, rows.results)
 
 
-def _second_layer(row, inputs: Tensor) -> dict[str, float]:
+def _second_layer(row: Any, inputs: Tensor) -> dict[str, float]:
     torch.manual_seed(row.seed)
     model = settings.arms()[row.model].model.build(inputs.shape[1])
     start = model[1].effective_weights()[0].detach()[0]
@@ -86,7 +87,7 @@ def _second_layer(row, inputs: Tensor) -> dict[str, float]:
         }
 
 
-def _ending(row) -> str:
+def _ending(row: Any) -> str:
     if row.success:
         return "exact"
     if row.model == "NALU":
