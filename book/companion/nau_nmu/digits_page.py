@@ -9,7 +9,8 @@ import pandas as pd
 import torch
 from nalm.models.digit_sequence import DigitSequenceNetwork
 from nalm.tasks import DigitSequenceTask
-from torch import Tensor, nn
+from nalm.units import Unit
+from torch import Tensor
 
 from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.statements import Statements
@@ -31,7 +32,7 @@ __all__ = [
 Numbers = dict[str, object]
 
 
-def accumulated(unit: nn.Module, numbers: Tensor, weight: tuple[float, float], start: float = 0.0) -> Tensor:
+def accumulated(unit: Unit, numbers: Tensor, weight: tuple[float, float], start: float = 0.0) -> Tensor:
     """The states of a recurrent unit with the weights w_z and w_y that is given these numbers.
 
     >>> from nalm import NAU
