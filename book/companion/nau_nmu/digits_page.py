@@ -1,0 +1,103 @@
+"""What both chapters on sequences of handwritten digits say beside their statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+
+import pandas as pd
+import torch
+from nalm.models.digit_sequence import DigitSequenceNetwork
+from nalm.tasks import DigitSequenceTask
+from nalm.units import Unit
+from torch import Tensor
+
+from companion.experiment.rows import NOT_RUN, Rows
+from companion.experiment.statements import Statements
+from companion.experiment.tables import Table
+from companion.nau_nmu.digit_runs import EPOCHS, MODELS
+
+__all__ = [
+    "Numbers",
+    "accumulated",
+    "covered",
+    "error_of",
+    "medians",
+    "median_table",
+    "scope",
+    "shares",
+    "weights",
+]
+
+Numbers = dict[str, object]
+
+
+def accumulated(unit: Unit, numbers: Tensor, weight: tuple[float, float], start: float = 0.0) -> Tensor:
+    """The states of a recurrent unit with the weights w_z and w_y that is given these numbers.
+
+    >>> from nalm import NAU
+    >>> accumulated(NAU(2, 1), torch.tensor([3.0, 4.0]).double(), (1.0, 0.5)).tolist()
+    [3.0, 5.5]
+    """
+    network = DigitSequenceNetwork(unit, initial_state=start).double()
+    network.cell.weight.data = torch.tensor([weight], dtype=torch.float64)
+    return network.accumulate(numbers)
+
+
+def scope(rows: Rows, p: SimpleNamespace, task: DigitSequenceTask) -> Numbers:
+    """What the page runs, and the hours that the whole experiment of the paper takes at its pace."""
+    seeds = f"{p.seeds} {'seed' if p.seeds == 1 else 'seeds'}"
+    whole = 10 * len(MODELS[task.operation]) * EPOCHS * task.steps_per_epoch(batch_size=64)
+    pace = rows.frame["seconds"].sum() / rows.frame["iterations"].sum()
+    return {
+        "epochs": p.epochs,
+        "seeds": p.seeds,
+        "scope": f"{len(p.models)} models, {seeds} each, {p.epochs:,} epochs",
+        "hours": f"{whole * pace / 3600:,.0f}",
+    }
+
+
+def shares(rows: Rows, of: Mapping[int, float]) -> pd.DataFrame:
+    """The test errors of each run, a line for each number of digits, as shares of an error of that length."""
+    columns = [f"test_{length}" for length in of]
+    long = rows.frame.melt(["model", "seed"], columns, var_name="digits", value_name="mse")
+    long["digits"] = long["digits"].str.removeprefix("test_").astype(int)
+    long["share"] = long["mse"] / long["digits"].map(of)
+    return long
+
+
+def medians(shares: pd.DataFrame, lengths: Sequence[int]) -> pd.DataFrame:
+    """The median share of each model, a column for each of these numbers of digits."""
+    return shares.groupby(["model", "digits"], sort=False)["share"].median().unstack()[list(lengths)]
+
+
+def median_table(middle: pd.DataFrame, of: str, folded: str = "") -> Table:
+    """The medians in percent.
+
+    Args:
+        middle: see :func:`medians`.
+        of: what they are shares of.
+        folded: see :class:`companion.experiment.tables.Table`.
+    """
+    caption = f"Error in % of {of}, median over seeds, by number of digits"
+    return Table((100 * middle).rename(columns="{:,}".format).reset_index(), caption, folded=folded)
+
+
+def error_of(middle: pd.DataFrame, model: str, length: int, shown: Callable[[float], str]) -> str:
+    """The median error of a model in percent, at a number of digits or at the longest that was tested."""
+    if model not in middle.index:
+        return NOT_RUN
+    return f"{shown(100 * middle.loc[model, min(length, middle.columns[-1])])} %"
+
+
+def weights(rows: Rows) -> pd.DataFrame:
+    """The two weights of each run's unit, as they were selected."""
+    found = rows.frame[["model", "seed"]].reset_index(drop=True)
+    found[["w_z", "w_y"]] = rows.weights("cell.weight").reshape(-1, 2)
+    return found
+
+
+def covered(judged: Statements) -> str:
+    """How many of the first figure's runs are recorded, ``"all"`` if none is missing."""
+    first = judged.judgements[0]
+    return (first.coverage or "all") if first.statements else NOT_RUN
