@@ -36,7 +36,7 @@ def test_a_bare_environment_has_no_home_no_digits_and_no_browser(tmp_path):
 def test_the_oldest_versions_are_those_of_the_wheel():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert versions.required()[:2] == project["dependencies"]
-    assert {"pydantic==2.8.*", "torchvision==0.26.*"} < set(map(versions.oldest, versions.required()))
+    assert {"pydantic==2.9.*", "torchvision==0.27.*"} < set(map(versions.oldest, versions.required()))
     with pytest.raises(SystemExit, match="'torch' does not say from which version on"):
         versions.oldest("torch")
 
