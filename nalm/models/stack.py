@@ -34,6 +34,10 @@ def _named(unit: object) -> object:
     return unit.__name__ if unit in UNITS.values() else name_of(unit)
 
 
+_RIGHT: set[tuple[str, str]] = set()
+"""Units and options that were found to fit together."""
+
+
 class Layer(Value):
     """One unit of a model: its name, its number of outputs and the options of its constructor.
 
@@ -54,6 +58,9 @@ class Layer(Value):
 
     @model_validator(mode="after")
     def _known(self) -> Layer:
+        asked = self.unit, repr(sorted(self.options.items()))
+        if asked in _RIGHT:
+            return self
         if ":" not in self.unit:
             choose("unit", self.unit, UNITS)
         # behind in_features and out_features; an ensemble says where its parameters are
@@ -64,6 +71,8 @@ class Layer(Value):
                 raise ValueError(f"{self.unit} has no option {name!r}: {nearest(name, allowed)}")
         with torch.device("meta"):  # the unit checks the values of its options; nothing is drawn or allocated
             self.build(1)
+        if ":" not in self.unit:  # a reader's own may be defined anew
+            _RIGHT.add(asked)
         return self
 
     def build(self, in_features: int) -> nn.Module:
