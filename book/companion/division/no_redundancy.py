@@ -182,7 +182,8 @@ def _figure_3(rows: pd.DataFrame) -> Compared:
 
 
 def _sparsity(rows: pd.DataFrame, model: str, place: str) -> float:
-    return measures.sparsity_error(when_solved(rows, model, [place], "sparsity_error")).estimate
+    errors = when_solved(rows, model, [place], "sparsity_error")
+    return measures.sparsity_error(errors, ends=False).estimate
 
 
 def _figure_10(rows: pd.DataFrame) -> Compared:
