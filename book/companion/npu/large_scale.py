@@ -171,6 +171,14 @@ def chosen(rows: pd.DataFrame, model: str, operation: str) -> pd.DataFrame:
     return part.dropna(subset=["test_mse"]).nsmallest(_BEST, "test_mse")
 
 
+def _every_chosen(rows: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+    """What :func:`chosen` has, of all models of the paper and all operations at once."""
+    order = rows.dropna(subset=["test_mse"]).sort_values("test_mse", kind="stable")
+    best = order.groupby(["model", "operation"], sort=False).head(_BEST)
+    ten = dict(iter(best.groupby(["model", "operation"])))
+    return {place: ten.get(place, rows.iloc[:0]) for place in product(PAPER, SIGNS)}
+
+
 def error(part: pd.DataFrame) -> Spread | str:
     """Median test error and median absolute deviation; a run that ended with NaN counts as infinite."""
     return measures.median_and_mad(part["test_mse"].fillna(np.inf)) if len(part) else "no finite run"
@@ -274,8 +282,9 @@ def _rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _table_1(rows: pd.DataFrame) -> Iterable[Claim | Later]:
     yield lambda: (compared(rows, *place) for place in product(_JUDGED, PAPER))
+    runs = _every_chosen(rows[["model", "operation", "test_mse"]])
     for operation, best in (("reciprocal", "NPU"), ("root", "RealNPU"), ("add", "NMU"), ("mul", "NMU")):
-        ten = {model: _ten_errors(chosen(rows, model, operation)["test_mse"]) for model in PAPER}
+        ten = {model: _ten_errors(runs[model, operation]["test_mse"]) for model in PAPER}
         ours = min(ten, key=lambda model: np.median(ten[model]))  # noqa: B023
         yield Claim(f"{best} is the best on {SIGNS[operation]}", ours == best, ours)
 
@@ -292,10 +301,7 @@ def _figure_7(rows: pd.DataFrame) -> Iterable[Claim]:
     Parameters count as they do in the figure, above 0.01; "the NPUs" are the NPU and the RealNPU.
     """
     rows = rows[["model", "operation", "test_mse", "parameters_above_0.01"]]
-    order = rows.dropna(subset=["test_mse"]).sort_values("test_mse", kind="stable")
-    best = order.groupby(["model", "operation"], sort=False).head(_BEST)  # as chosen has them, all at once
-    ten = dict(iter(best.groupby(["model", "operation"])))
-    runs = {place: ten.get(place, rows.iloc[:0]) for place in product(PAPER, SIGNS)}
+    runs = _every_chosen(rows)
     error = {place: float(np.median(_ten_errors(part["test_mse"]))) for place, part in runs.items()}
     count = {place: float(part["parameters_above_0.01"].median()) for place, part in runs.items()}
 
