@@ -14,7 +14,6 @@ code were run side by side and gave the same.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -125,20 +124,9 @@ def entrances(run: Run) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
 
 def _classes(run: Run) -> frozenset[type]:
     """Those of the modules and descriptions that a run is made of, and of what trains it."""
-    model, sizes = run.model.canonical(), (run.task.in_features, run.task.out_features)
-    if (model, *sizes) in _MODULES:
-        parts = _MODULES[model, *sizes]
-    else:
-        with torch.device("meta"):  # only to see which classes there are; nothing is drawn or allocated
-            parts = frozenset(type(part) for part in run.model.build(run.task.in_features).modules())
-        if not _OWN.search(model):  # what a reader defines may be defined anew
-            _MODULES[model, *sizes] = parts
+    with torch.device("meta"):  # only to see which classes there are; nothing is drawn or allocated
+        parts = {type(part) for part in run.model.build(run.task.in_features).modules()}
     return frozenset({*parts, *(type(value) for value in _values(run)), trainer_of(run)})
-
-
-_MODULES: dict[tuple[str, int, int], frozenset[type]] = {}
-"""Models of the library -> the classes of their modules."""
-_OWN = re.compile(r'"[^"]*:[^"]*"')
 
 
 def _values(value: Any) -> Iterator[Value]:

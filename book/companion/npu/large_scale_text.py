@@ -18,9 +18,10 @@ from nalm.training import Run
 from companion import measures
 from companion.experiment import Arm, Experiment
 from companion.experiment.errata import Erratum
-from companion.experiment.parameters import at_least, some_of, some_or_none_of
+from companion.experiment.parameters import some_or_none_of
 from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.tables import Table, text
+from companion.npu.large_scale import EXPERIMENT as CODE
 from companion.npu.large_scale import (
     LARGE_SCALE,
     PAPER,
@@ -77,10 +78,7 @@ def _switched(
 EXPERIMENT = Experiment(
     chapter="book/npu/large-scale-text.ipynb",
     rules={
-        "more_seeds": at_least(1),
-        "npu_seeds": at_least(1),
-        "operations": some_of(SIGNS),
-        "models": some_of(LARGE_SCALE),
+        **CODE.rules,
         "l1_models": some_or_none_of(LARGE_SCALE),
         "text_models": some_or_none_of(LARGE_SCALE),
         "switched": some_or_none_of(["norms", "L1"]),
