@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Annotated, Any, ClassVar, Literal
 
-import torch
 from pydantic import BeforeValidator, PositiveInt, model_validator
 from torch import nn
 
+from nalm.models.outline import outline
 from nalm.own import find, name_of
 from nalm.units import UNITS
 from nalm.units.checks import choose, nearest
@@ -69,7 +69,7 @@ class Layer(Value):
         for name in self.options:
             if name not in allowed:
                 raise ValueError(f"{self.unit} has no option {name!r}: {nearest(name, allowed)}")
-        with torch.device("meta"):  # the unit checks the values of its options; nothing is drawn or allocated
+        with outline():  # the unit checks the values of its options
             self.build(1)
         if ":" not in self.unit:  # a reader's own may be defined anew
             _RIGHT.add(asked)

@@ -24,6 +24,7 @@ import pandas as pd
 import torch
 
 from nalm.models import DigitSequence
+from nalm.models.outline import outline
 from nalm.records.definitions import Definitions, Place
 from nalm.records.folders import PUBLISHED
 from nalm.records.own_code import own_is_unchanged, own_sources
@@ -124,7 +125,7 @@ def entrances(run: Run) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
 
 def _classes(run: Run) -> frozenset[type]:
     """Those of the modules and descriptions that a run is made of, and of what trains it."""
-    with torch.device("meta"):  # only to see which classes there are; nothing is drawn or allocated
+    with outline():  # only to see which classes there are
         parts = {type(part) for part in run.model.build(run.task.in_features).modules()}
     return frozenset({*parts, *(type(value) for value in _values(run)), trainer_of(run)})
 
@@ -215,10 +216,13 @@ def codes(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
     ones and its ``way`` through the code, NaN where that is not known.
     """
     configurations, known = rows["key"].str.rpartition("-")[0], sidecar["configurations"]
-    current = {
-        key: with_torch(_code_of_configuration(known.get(key)), torch.__version__)
-        for key in configurations.unique()
-    }
+    alike: dict[str, str | None] = {}  # a search has thousands of configurations that differ in a rate only
+    current = {}
+    for key in configurations.unique():
+        shape = json.dumps(_shape(known.get(key)), sort_keys=True)
+        if shape not in alike:
+            alike[shape] = _code_of_configuration(known.get(key))
+        current[key] = with_torch(alike[shape], torch.__version__)
     ways = {key: way(known[key]) for key in configurations.unique() if current[key] is not None}
     recorded = [
         _recorded(sidecar["batches"].get(batch, {}), key)
@@ -226,6 +230,19 @@ def codes(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
     ]
     columns = {"recorded": recorded, "current": configurations.map(current), "way": configurations.map(ways)}
     return pd.DataFrame(columns, index=rows.index, dtype=object)
+
+
+def _shape(value: Any) -> Any:
+    """A configuration without its rates, weights and ranges, of which no class depends on more than the sign.
+
+    >>> _shape({"lr": 0.01, "penalty": 0.0, "iterations": 10, "kind": "Adam"})
+    {'lr': 1.0, 'penalty': 0.0, 'iterations': 10, 'kind': 'Adam'}
+    """
+    if isinstance(value, dict):
+        return {name: _shape(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_shape(one) for one in value]
+    return float((value > 0) - (value < 0)) if isinstance(value, float) else value
 
 
 def _recorded(batch: dict[str, Any], configuration: str) -> str | None:

@@ -100,6 +100,7 @@ class Definitions:
         self.sources, self.silent = dict(sources), frozenset(silent)
         self._modules: dict[str, _Module] = {}
         self._shapes: dict[Place, _Shape] = {}
+        self._digests: dict[tuple[Place, tuple[str, ...]], str] = {}
 
     def hash(self, roots: Iterable[Place], words: Collection[str] = ()) -> str:
         """Sixteen hexadecimal digits that identify everything the roots depend on.
@@ -110,7 +111,7 @@ class Definitions:
         """
         roots = set(roots)
         used = self.used(roots, words)
-        colours, kinds = {place: _digest(syntax) for place, (syntax, _) in used.items()}, 0
+        colours, kinds = {place: self._colour(place, *syntax) for place, (syntax, _) in used.items()}, 0
         # Definitions may refer to each other in circles, so references are resolved round by round, until no
         # two more can be told apart.
         while len(set(colours.values())) > kinds:
@@ -120,6 +121,12 @@ class Definitions:
                 for place, (_, refers) in used.items()
             }
         return _digest([sorted(colours[place] for place in roots), sorted(set(colours.values()))])[:16]
+
+    def _colour(self, place: Place, syntax: Any, names: list[str]) -> str:
+        key = place, tuple(names)
+        if key not in self._digests:
+            self._digests[key] = _digest([syntax, names])
+        return self._digests[key]
 
     def used(
         self, roots: Iterable[Place], words: Collection[str] = ()

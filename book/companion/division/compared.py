@@ -8,7 +8,7 @@ with the 95 % interval of what another 25 seeds would give.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from itertools import product
 
@@ -26,7 +26,7 @@ from companion.experiment.statements import (
     Statement,
     exactly,
     rate,
-    solved,
+    solved_runs,
 )
 from companion.experiment.tables import text
 from companion.measures import Interval
@@ -52,26 +52,31 @@ def of(*models: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     return lambda rows: rows[rows["model"].isin(models)]
 
 
-def part(
-    rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None, columns: Sequence[str] | None = None
-) -> pd.DataFrame:
-    """The rows of a model; some of their columns are found faster, which counts where samples are many."""
-    chosen = rows["model"] == model
-    if ranges is not None:
-        chosen &= rows["range"].isin(list(ranges))
-    return (rows if columns is None else rows[list(columns)])[chosen]
+def part(rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None) -> pd.DataFrame:
+    """The rows of a model."""
+    return rows[_chosen(rows, model, ranges)]
 
 
 def success(rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None) -> Interval:
-    runs = part(rows, model, ranges, ("success", "seed"))
-    return measures.success_rate(runs["success"], seeds=runs["seed"])
+    chosen = _chosen(rows, model, ranges)
+    outcomes, seeds = (rows[column].to_numpy()[chosen] for column in ("success", "seed"))
+    return measures.success_rate(outcomes, seeds=seeds)
 
 
 def when_solved(
     rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None, column: str = "solved_at"
 ) -> pd.Series:
     """Of solved runs, when they were, or another column."""
-    return solved(part(rows, model, ranges, ("success", column)))[column]
+    return rows[column][_chosen(rows, model, ranges) & solved_runs(rows)]
+
+
+def _chosen(rows: pd.DataFrame, model: str, ranges: Iterable[str] | None) -> np.ndarray:
+    """Which rows are those of a model. Samples are many, and NumPy compares faster than pandas does."""
+    chosen = rows["model"].to_numpy() == model
+    if ranges is not None:
+        places = rows["range"].to_numpy()
+        chosen = chosen & np.any([places == one for one in ranges], axis=0)
+    return chosen
 
 
 def solved_at(rows: pd.DataFrame, model: str, ranges: Iterable[str] | None = None) -> float:

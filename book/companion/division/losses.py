@@ -73,9 +73,9 @@ def _figure_21(rows: pd.DataFrame) -> Compared:
     shown = ", ".join(f"{loss} {text(value)}" for loss, value in slowest.items())
     what = "PCC is fast on all ranges (its slowest mean is the least)"
     yield Claim(what, min(slowest, key=slowest.get) == "PCC", shown)
-    columns = ("range", "success", "sparsity_error")
+    every = solved(rows[["model", "range", "success", "sparsity_error"]])
     sparsity = {
-        loss: float(solved(part(rows, name, None, columns)).groupby("range")["sparsity_error"].mean().max())
+        loss: float(part(every, name).groupby("range")["sparsity_error"].mean().max())
         for loss, name in names.items()
     }
     shown = ", ".join(f"{loss} {text(value, 2)}" for loss, value in sparsity.items())

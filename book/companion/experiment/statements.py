@@ -58,6 +58,7 @@ __all__ = [
     "rounded",
     "smallest_seen",
     "solved",
+    "solved_runs",
     "student",
 ]
 
@@ -655,4 +656,10 @@ def student(number: float, standard_error: float, runs: int) -> Interval:
 
 def solved(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of solved runs."""
-    return rows[rows["success"].fillna(False).astype(bool)]
+    return rows[solved_runs(rows)]
+
+
+def solved_runs(rows: pd.DataFrame) -> np.ndarray:
+    """Which rows are those of solved runs."""
+    success = rows["success"]
+    return (success if success.dtype == bool else success.fillna(False).astype(bool)).to_numpy()

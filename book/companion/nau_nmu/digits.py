@@ -135,20 +135,22 @@ def by_length(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
     Raises:
         ValueError: as :func:`thresholds`.
     """
-    found = []
-    for length, threshold in thresholds(rows, operation).items():
-        for row in rows[rows["model"] != REFERENCE[operation]].to_dict("records"):
-            found.append(
-                {
-                    "length": str(length),
-                    "model": row["model"],
-                    "seed": row["seed"],
-                    "success": row[f"test_{length}"] < threshold,
-                    "solved_at": first_below(json.loads(row["lows"])[f"test_{length}"], threshold),
-                    "sparsity_error": row["sparsity_error"],
-                }
-            )
-    return pd.DataFrame(found)
+    runs = rows[rows["model"] != REFERENCE[operation]].to_dict("records")
+    lows = [json.loads(row["lows"]) for row in runs]
+    return pd.DataFrame(
+        [
+            {
+                "length": str(length),
+                "model": row["model"],
+                "seed": row["seed"],
+                "success": row[f"test_{length}"] < threshold,
+                "solved_at": first_below(low[f"test_{length}"], threshold),
+                "sparsity_error": row["sparsity_error"],
+            }
+            for length, threshold in thresholds(rows, operation).items()
+            for row, low in zip(runs, lows, strict=True)
+        ]
+    )
 
 
 def with_recorded(rows: Rows, experiment: str) -> Rows:
@@ -233,7 +235,8 @@ def figure(item: str, rows: pd.DataFrame) -> Iterator[Claim | Later]:
         for one in beside_drawn(item.replace("Figure ", "Fig"), "at length", parts)
         if whole or one.what.endswith("success rate")
     )
-    found = {(int(length), model): measured(part) for (length, model), part in parts.items()}
+    measures = None if whole else ["success"]
+    found = {(int(length), model): measured(part, measures) for (length, model), part in parts.items()}
     yield from _CLAIMS[item](found, whole)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from companion import measures, published
@@ -74,9 +74,16 @@ def values(item: str) -> dict[tuple[str, str, str], Interval]:
     return {(one.x, one.model, _NAMES[one.metric]): _interval(one) for one in _table(item).itertuples()}
 
 
-def measured(part: pd.DataFrame) -> dict[str, Interval]:
-    """Success rate, mean of *solved at* and sparsity error of a place and model, as the figures have them."""
-    return {measure: ours(part) for measure, (_, ours) in _MEASURES.items()}
+def measured(part: pd.DataFrame, which: Collection[str] | None = None) -> dict[str, Interval]:
+    """Success rate, mean of *solved at* and sparsity error of a place and model, as the figures have them.
+
+    Args:
+        part: rows of the place and model.
+        which: of the measures ``"success"``, ``"solved_at_mean"`` and ``"sparsity_error"``; all if ``None``.
+    """
+    return {
+        measure: ours(part) for measure, (_, ours) in _MEASURES.items() if which is None or measure in which
+    }
 
 
 def beside_drawn(item: str, at: str, parts: Mapping[tuple[str, str], pd.DataFrame]) -> Iterator[Comparison]:
