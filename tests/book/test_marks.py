@@ -1,12 +1,14 @@
 """The marks of the committed figures: ours are what rows say, and every published value is shown."""
 
+import json
 from functools import cache
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
-from companion import published
+from companion import measures, published
 from companion.recorded import read
 
 BOOK = Path(__file__).parents[2] / "book"
@@ -37,6 +39,22 @@ def panels(name: str) -> Panels:
         which, said = line.strip().rsplit(": ", 1)
         pairs = (one.rsplit(" ", 1) for one in said.split("; ")) if said else ()
         marks[which] = {place: float(value) for place, value in pairs}
+    return found
+
+
+Marks = dict[str, list[tuple[float, float]]]
+
+
+def scattered(name: str) -> list[Marks]:
+    """For each panel in order: name of the marks -> their places and numbers, lowest number first."""
+    found: list[Marks] = []
+    for line in figures()[name].splitlines():
+        if not line.startswith("  "):
+            found.append({})
+            continue
+        which, said = line.strip().rsplit(": ", 1)
+        pairs = (one.split(" ") for one in said.split("; "))
+        found[-1][which] = sorted(((float(x), float(y)) for x, y in pairs), key=lambda mark: mark[::-1])
     return found
 
 
@@ -139,6 +157,11 @@ def test_ours_are_what_the_rows_say(name: str) -> None:
             if len(times) and place != "all ranges":
                 found = shown["solved at iteration"][model][place]
                 assert found == pytest.approx(times.mean(), rel=6e-3), (model, place)
+                if "sparsity error" not in shown:
+                    continue
+                errors = part.loc[part["success"].astype(bool), "sparsity_error"]
+                expected = measures.sparsity_error(errors, ends=False).estimate
+                assert shown["sparsity error"][model][place] == pytest.approx(expected, rel=6e-3, abs=1e-12)
 
 
 def marks_of(panel: dict[str, dict[str, float]]) -> list[tuple[str, float]]:
@@ -166,6 +189,85 @@ def test_measured_points_are_shown(item: str) -> None:
         values = table.loc[table["metric"] == metric, "value"].dropna()
         shown = marks_of(panels(DRAWN[item])[panel])
         assert sorted(value for _, value in shown) == sorted(map(rounded, values))
+
+
+OPERATIONS = {"add": "add", "mult": "mul", "div": "reciprocal", "sqrt": "root"}
+"""What Figure 7 of the second paper has, from top to bottom, and its name in rows."""
+
+
+@pytest.mark.parametrize("task", OPERATIONS)
+def test_points_of_the_large_scale_task_are_shown(task: str) -> None:
+    """Of each model the ten runs with the lowest errors; those beyond the frame stand on it."""
+    left, right = scattered("fig-npu-large-scale")[2 * list(OPERATIONS).index(task) :][:2]
+    errors = [error for marks in left.values() for _, error in marks]
+    table = published.load("npu_fig7").query("task == @task")
+    rows = read("npu/large-scale").query("operation == @OPERATIONS[@task]")
+    further = (rows["model"] == "NPU") & (rows["seed"] >= 10) & (task in ("div", "sqrt"))
+    for model, theirs in table.groupby("model"):
+        ours = rows[(rows["model"] == model) & ~further].dropna(subset="test_mse").nsmallest(10, "test_mse")
+        for part, count, marks in (
+            (theirs, "n_params_abs_gt_0.01", left[f"{model}, published"]),
+            (ours, "parameters_above_0.01", left.get(model, [])),
+            (ours, "parameters_above_0.001", right.get(model, [])),
+        ):
+            if part is ours and not marks:  # the runs of the NALU on × all ended with NaN
+                assert part.empty
+                continue
+            expected = zip(part[count], part["test_mse"].clip(min(errors), max(errors)), strict=True)
+            places = ((rounded(x), rounded(y)) for x, y in expected)
+            assert marks == sorted(places, key=lambda mark: mark[::-1]), (model, count)
+
+
+def numbers(weights: str) -> list[float]:
+    return [float(one) for part in json.loads(weights).values() for one in np.ravel(part)]
+
+
+def test_points_of_the_fractional_sir_model_are_shown() -> None:
+    """A figure of many marks says their number and medians."""
+    said = figures()["fig-npu-fractional-sir"].splitlines()[1:]
+    shown = dict(line.strip().rsplit(": ", 1) for line in said)
+    theirs = published.load("npu_pareto").query("kind == 'run'")
+    ours = read("npu/fractional-sir").query("solver == 'euler'")
+    counted = {
+        at: sum(abs(one) > 1e-3 for one in numbers(row)) for at, row in ours["weights"].dropna().items()
+    }
+    ours = ours.assign(size=ours["parameters_above_0.001"].fillna(pd.Series(counted)))
+    for model in ("NPU", "RealNPU", "Dense"):
+        for name, part, size, error in (
+            (f"{model}, published", theirs, "n_params_abs_gt_0.001", "train_mse"),
+            (model, ours, "size", "valid_mse"),
+        ):
+            part = part[part["model"] == model]
+            expected = f"{len(part)} marks, medians {part[size].median():.3g} and {part[error].median():.3g}"
+            assert shown[name] == expected
+
+
+def test_the_golden_errors_are_shown() -> None:
+    table = published.load("division_golden_errors")
+    marks = [
+        mark
+        for panel in scattered("fig-division-golden")
+        for name, found in panel.items()
+        if name.endswith(", published")
+        for mark in found
+    ]
+    expected = [
+        (float(place.split(",")[1][:-1]), rounded(value))
+        for place, value in zip(table["range"], table["value"], strict=True)
+    ]
+    assert sorted(marks) == sorted(expected)
+
+
+def test_the_histogram_of_gates_is_shown() -> None:
+    table = published.load("nau_nmu_fig9_gate_histogram")
+    counts = [
+        y
+        for panel in scattered("fig-gates")
+        for name, found in panel.items()
+        if name.endswith(", published")
+        for _, y in found
+    ]
+    assert sorted(counts) == sorted(table["value"])
 
 
 def test_marks_that_are_moved_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,12 +45,14 @@ RUN, PARTLY, NOT_RUN, CANNOT = "run", "partly run", "not run", "cannot express"
 COLUMNS = [
     "arm", "operation", "inputs", "unit", "state", "rank", "rank_low", "rank_high", "runs", "solved", "rate",
     "low", "high", "benchmark_solved", "benchmark_rate", "benchmark_low", "benchmark_high", "solved_at",
-    "sparsity_error", "iterations", "setting", "budget", "hours", "recipe",
+    "sparsity_error", "iterations", "hours", "recipe", "setting", "tried", "budget", "search_hours",
 ]  # fmt: skip
 """Of the table. ``rate`` and ``low`` to ``high``, its interval by seeds, are those of a test error below 1e-5
 as in the division paper, ``benchmark_`` those at the benchmark's threshold. ``rank_low`` to ``rank_high`` is
-the interval of the rank. ``solved_at`` and ``sparsity_error`` are medians over solved runs. ``budget`` is
-what tuning took in run-iterations, ``hours`` what the runs of the line took on one core.
+the interval of the rank. ``solved_at`` and ``sparsity_error`` are medians over solved runs. ``hours`` is what
+the runs of the line took on one core. Of a unit that is tuned, ``setting`` is what the search chose, ``tried``
+among how many, ``budget`` what it took in run-iterations and ``search_hours`` on one core; it is one search
+for all numbers of inputs.
 """
 FILE = PUBLISHED / "leaderboard.csv"
 SAMPLES = 2000
@@ -71,12 +73,16 @@ def recorded() -> pd.DataFrame:
     found = [run for run in asked if run.key in rows.index]
     labels = pd.DataFrame([run.labels for run in found], columns=["model", "operation", "inputs", "arm"])
     first = rows.loc[[run.key for run in found]].reset_index(drop=True).assign(**labels)
-    second = read(tuned.RESULTS)
-    second = second[second["arm"] == leaderboard.TUNED] if len(second) else second
+    second, _ = tuned.recorded()
     return pd.concat([first, second], ignore_index=True) if len(second) else first
 
 
-def board(rows: pd.DataFrame, seeds: int = 25, ranges: Sequence[str] = tuple(UNIFORM_RANGES)) -> pd.DataFrame:
+def board(
+    rows: pd.DataFrame,
+    seeds: int = 25,
+    ranges: Sequence[str] = tuple(UNIFORM_RANGES),
+    search: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """A line for each arm, operation, number of inputs and unit, best first; see :data:`COLUMNS`.
 
     Units of which not all runs are there have no rank.
@@ -84,6 +90,8 @@ def board(rows: pd.DataFrame, seeds: int = 25, ranges: Sequence[str] = tuple(UNI
     Args:
         rows: of :func:`recorded`, or some of them, and of units of one's own.
         seeds, ranges: how many seeds, and which ranges, a unit has when it is run.
+        search: the rows of the search that chose the settings, the second of
+            :func:`companion.beyond.tuned.recorded`.
     """
     rows = rows.assign(inputs=rows["inputs"].astype(int), success=rows["success"].astype(bool))
     groups = dict(list(rows.groupby(["arm", "operation", "inputs"], sort=False)))
@@ -94,7 +102,13 @@ def board(rows: pd.DataFrame, seeds: int = 25, ranges: Sequence[str] = tuple(UNI
                 part = groups.get((arm, operation, inputs), rows.iloc[:0])
                 places = [name for name in tasks(operation, inputs) if name in ranges]
                 lines += _lines(arm, operation, inputs, part, seeds * len(places))
-    return pd.DataFrame(lines, columns=COLUMNS)
+    table = pd.DataFrame(lines, columns=COLUMNS)
+    if search is None or search.empty:
+        return table
+    of = search.groupby(["operation", "model"])
+    costs = pd.DataFrame({"tried": of["setting"].nunique(), "search_hours": of["seconds"].sum() / 3600})
+    found = costs.reindex(pd.MultiIndex.from_frame(table[["operation", "unit"]])).set_axis(table.index)
+    return table.assign(**found.where(table["setting"].notna()))
 
 
 def _lines(arm: str, operation: str, inputs: int, rows: pd.DataFrame, full: int) -> list[dict[str, object]]:
@@ -301,7 +315,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.unit:
             print(_beside(options).to_string(index=False))
             return 0
-        table = board(recorded())
+        table = board(recorded(), search=tuned.recorded()[1])
         fresh = {FILE: table.to_csv(index=False, lineterminator="\n", float_format="%.6g")}
         fresh[README] = _with_block(README, head(table))
         stale = [path for path, text in fresh.items() if not _holds(path, text)]

@@ -23,8 +23,20 @@ from nalm.units.npu import NPUInit
 from companion import thresholds
 from companion.beyond.leaderboard import ITERATIONS, OPERATIONS, TUNED, UNITS, arms, expresses, tasks
 from companion.experiment import Arm
+from companion.recorded import read
 
-__all__ = ["RESULTS", "RUNGS", "Setting", "budget", "chosen", "final_runs", "rung_runs", "settings"]
+__all__ = [
+    "RESULTS",
+    "RUNGS",
+    "Setting",
+    "all_runs",
+    "budget",
+    "chosen",
+    "final_runs",
+    "recorded",
+    "rung_runs",
+    "settings",
+]
 
 RESULTS = "beyond/tuned"
 
@@ -155,6 +167,15 @@ def all_runs(stage: int | None, inputs: int, rows: pd.DataFrame) -> list[Run]:
             else rung_runs(unit, operation, stage, rows)
         )
     ]
+
+
+def recorded() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The recorded rows with the chosen settings, and those of the search."""
+    rows = read(RESULTS)
+    if rows.empty:
+        return rows, rows
+    counts = rows["arm"] == TUNED
+    return rows[counts], rows[~counts]
 
 
 def budget(operation: str) -> int:

@@ -9,6 +9,7 @@ given a ``gid`` are said as numbers in the text of the figure, which tests compa
 No function touches pyplot or global state; each returns a Figure that notebooks show by itself.
 """
 
+from companion.figures.changes import changes
 from companion.figures.costs import bars, cost_curves
 from companion.figures.lengths import over_lengths
 from companion.figures.lines import courses, curves, functions
@@ -22,6 +23,7 @@ __all__ = [
     "Figure",
     "bars",
     "by_range",
+    "changes",
     "cost_curves",
     "courses",
     "curves",
