@@ -45,14 +45,18 @@ def panels(name: str) -> Panels:
 Marks = dict[str, list[tuple[float, float]]]
 
 
-def scattered(name: str) -> list[Marks]:
-    """For each panel in order: name of the marks -> their places and numbers, lowest number first."""
+def scattered(name: str, of: str = "") -> list[Marks]:
+    """For each panel in order: name of the marks, if it ends like ``of`` -> their places and numbers, lowest
+    number first.
+    """
     found: list[Marks] = []
     for line in figures()[name].splitlines():
         if not line.startswith("  "):
             found.append({})
             continue
         which, said = line.strip().rsplit(": ", 1)
+        if not which.endswith(of):
+            continue
         pairs = (one.split(" ") for one in said.split("; "))
         found[-1][which] = sorted(((float(x), float(y)) for x, y in pairs), key=lambda mark: mark[::-1])
     return found
@@ -191,6 +195,30 @@ def test_measured_points_are_shown(item: str) -> None:
         assert sorted(value for _, value in shown) == sorted(map(rounded, values))
 
 
+SIGNS = {"mul": "a × b", "div": "a / b", "add": "a + b", "sub": "a − b", "sqrt": "sqrt", "squared": "a²"}
+
+
+def test_table_6_is_shown_with_all_its_models() -> None:
+    table, shown = published.load("nau_nmu_table6_repo_fullprecision"), panels("fig-subset-arithmetic")
+    metrics = {"success rate": "success_rate", "solved at iteration": "solved_at_step_mean"}
+    for panel, metric in metrics.items():
+        values = table[table["metric"] == metric].dropna(subset="value")
+        found = {
+            (name.removesuffix(", published"), place, value)
+            for name, marks in shown[panel].items()
+            if name.endswith(", published")
+            for place, value in marks.items()
+        }
+        assert found == {(one.model, SIGNS[one.op], rounded(one.value)) for one in values.itertuples()}
+
+
+def test_the_rates_of_table_1_stand_on_the_threshold() -> None:
+    table = published.load("nau_nmu_table1").query("metric == 'success_rate'")
+    (panel,) = scattered("fig-ten-parameter", ", published")
+    found = {name: marks[0][1] for name, marks in panel.items()}
+    assert found == {f"{one.model}, published": one.value for one in table.itertuples()}
+
+
 OPERATIONS = {"add": "add", "mult": "mul", "div": "reciprocal", "sqrt": "root"}
 """What Figure 7 of the second paper has, from top to bottom, and its name in rows."""
 
@@ -244,13 +272,8 @@ def test_points_of_the_fractional_sir_model_are_shown() -> None:
 
 def test_the_golden_errors_are_shown() -> None:
     table = published.load("division_golden_errors")
-    marks = [
-        mark
-        for panel in scattered("fig-division-golden")
-        for name, found in panel.items()
-        if name.endswith(", published")
-        for mark in found
-    ]
+    panels = scattered("fig-division-golden", ", published")
+    marks = [mark for panel in panels for found in panel.values() for mark in found]
     expected = [
         (float(place.split(",")[1][:-1]), rounded(value))
         for place, value in zip(table["range"], table["value"], strict=True)
@@ -260,13 +283,8 @@ def test_the_golden_errors_are_shown() -> None:
 
 def test_the_histogram_of_gates_is_shown() -> None:
     table = published.load("nau_nmu_fig9_gate_histogram")
-    counts = [
-        y
-        for panel in scattered("fig-gates")
-        for name, found in panel.items()
-        if name.endswith(", published")
-        for _, y in found
-    ]
+    panels = scattered("fig-gates", ", published")
+    counts = [count for panel in panels for found in panel.values() for _, count in found]
     assert sorted(counts) == sorted(table["value"])
 
 
