@@ -49,10 +49,10 @@ COLUMNS = [
 ]  # fmt: skip
 """Of the table. ``rate`` and ``low`` to ``high``, its interval by seeds, are those of a test error below 1e-5
 as in the division paper, ``benchmark_`` those at the benchmark's threshold. ``rank_low`` to ``rank_high`` is
-the interval of the rank. ``solved_at`` and ``sparsity_error`` are medians over solved runs. ``hours`` is what
-the runs of the line took on one core. Of a unit that is tuned, ``setting`` is what the search chose, ``tried``
-among how many, ``budget`` what it took in run-iterations and ``search_hours`` on one core; it is one search
-for all numbers of inputs.
+the interval of the rank. ``solved_at`` and ``sparsity_error`` are medians over solved runs. ``hours`` is
+what the runs of the line took on one core. Of a unit that is tuned, ``setting`` is what the search chose,
+``tried`` among how many, ``budget`` what it took in run-iterations and ``search_hours`` on one core; it is
+one search for all numbers of inputs.
 """
 FILE = PUBLISHED / "leaderboard.csv"
 SAMPLES = 2000

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from types import SimpleNamespace
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -33,6 +34,7 @@ __all__ = [
     "budget",
     "chosen",
     "final_runs",
+    "part",
     "recorded",
     "rung_runs",
     "settings",
@@ -176,6 +178,20 @@ def recorded() -> tuple[pd.DataFrame, pd.DataFrame]:
         return rows, rows
     counts = rows["arm"] == TUNED
     return rows[counts], rows[~counts]
+
+
+def part(rows: pd.DataFrame, p: SimpleNamespace) -> pd.DataFrame:
+    """The rows that the parameters of the page ask for; of seeds the first.
+
+    Args:
+        rows: with the chosen settings.
+        p: parameters ``units``, ``operations``, ``inputs``, ``ranges`` and ``seeds``.
+    """
+    if rows.empty:
+        return rows
+    asked = {"model": p.units, "operation": p.operations, "inputs": p.inputs, "range": p.ranges}
+    here = [rows[column].isin(values) for column, values in asked.items()]
+    return rows[np.all([*here, rows["seed"].isin(FRESH_SEEDS[: p.seeds])], axis=0)]
 
 
 def budget(operation: str) -> int:

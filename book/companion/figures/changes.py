@@ -32,7 +32,7 @@ def changes(
     >>> import pandas as pd
     >>> lines = pd.DataFrame({"arm": ["a", "b"], "unit": "NMU", "operation": "×", "inputs": 2,
     ...                       "rate": [0.5, 0.9], "low": [0.4, 0.8], "high": [0.6, 1.0]})
-    >>> [line.get_xdata()[0] for line in changes(lines, "a", "b").axes[0].get_lines() if line.get_gid()]
+    >>> [float(line.get_xdata()[0]) for line in changes(lines, "a", "b").axes[0].get_lines() if line.get_gid()]
     [0.5, 0.9]
     """
     for name in ("arm", "unit", "rate", "low", "high", row, column):
@@ -62,6 +62,7 @@ def changes(
                     axis.set_title(f"{side} {column}")
                 if line == len(rows) - 1:
                     axis.set_xlabel("success rate")
+        figure.align_ylabels(axes[:, 0])
         grey = {"color": "#4C4C4C"}
         handles = [Line2D([], [], label=first, **RING, **grey), Line2D([], [], label=second, **DOT, **grey)]
         legend(figure, handles)
