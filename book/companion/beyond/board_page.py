@@ -149,8 +149,8 @@ def _unsolved(judged: pd.DataFrame) -> str:
 def _tuning(table: pd.DataFrame) -> dict[str, object]:
     """What the second arm changes: a line is a unit on an operation with a number of inputs.
 
-    A line changes if its two success rates are further apart than those of one of so many lines are by chance,
-    and the leader of an operation is a unit that solves most.
+    A line changes if its two success rates are further apart than those of one of so many lines are by
+    chance, and the leader of an operation is a unit that solves most.
     """
     second = table[(table["arm"] == ARMS[1]) & (table["state"] != CANNOT)]
     lines = both_arms(table)

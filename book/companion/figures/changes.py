@@ -25,14 +25,16 @@ def changes(
     first arm, a dot with the 95 % interval at that in the second.
 
     Args:
-        lines: the columns ``arm``, ``unit``, ``rate``, ``low`` and ``high``, and those that tell panels apart.
+        lines: the columns ``arm``, ``unit``, ``rate``, ``low`` and ``high``, and those that tell panels
+            apart.
         first, second: two of the arms.
         row, column: the columns of the panels.
 
     >>> import pandas as pd
     >>> lines = pd.DataFrame({"arm": ["a", "b"], "unit": "NMU", "operation": "×", "inputs": 2,
     ...                       "rate": [0.5, 0.9], "low": [0.4, 0.8], "high": [0.6, 1.0]})
-    >>> [float(line.get_xdata()[0]) for line in changes(lines, "a", "b").axes[0].get_lines() if line.get_gid()]
+    >>> marks = changes(lines, "a", "b").axes[0].get_lines()
+    >>> [float(mark.get_xdata()[0]) for mark in marks if mark.get_gid()]
     [0.5, 0.9]
     """
     for name in ("arm", "unit", "rate", "low", "high", row, column):
