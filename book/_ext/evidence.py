@@ -118,7 +118,8 @@ def shown_on() -> dict[str, list[str]]:
         page = file.relative_to(ROOT).with_suffix("").as_posix()
         cells = json.loads(file.read_text("utf-8"))["cells"]
         text = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-        found |= {(name, page) for name in re.findall(r"\{freshness\}`([^`]+)`", text)}
+        said = re.findall(r"\{freshness\}`([^`]+)`|^:rows: (.+)$", text, re.MULTILINE)
+        found |= {(name, page) for one in said for name in " ".join(one).split()}
     return {name: sorted(page for one, page in found if one == name) for name, _ in found}
 
 

@@ -262,6 +262,36 @@ def test_the_search_goes_on_from_what_is_recorded():
     assert len(seeds) == 25 and not seeds & {run.seed for run in (*first, *second)}
 
 
+def test_what_is_recorded_as_tuned_are_the_settings_that_the_search_chose():
+    """By their keys, which say what was trained, and by their labels, from which the table is made."""
+    rows, search = tuned.recorded()
+    every = pd.concat([rows, search])
+    asked = [run for inputs in (2, 10) for run in tuned.all_runs(None, inputs, every)]
+    expected = pd.DataFrame([run.labels for run in asked], index=keys_of(asked)).sort_index()
+    assert len(expected) == 23_450
+    recorded = rows.set_index("key")[expected.columns].astype(str).sort_index()
+    pd.testing.assert_frame_equal(recorded, expected, check_names=False, check_dtype=False)
+    for unit, operation in (("NMU", "mul"), ("NRU", "div")):
+        part = search[(search["model"] == unit) & (search["operation"] == operation)]
+        runs = part["iterations"].sum()
+        assert part["setting"].nunique() == tuned.RUNGS[0].settings and runs == tuned.budget(operation)
+
+
+def test_the_table_says_what_the_search_took():
+    search = rows_of("NAU", 1, seeds=2).assign(setting=["a", "b"] * 9, arm="tuned alike, rung 1")
+    rows = rows_of("NAU", 20, arm=board.ARMS[1]).assign(setting="a")
+    table = board.board(rows, search=search)
+    line = table[table["setting"].notna()].iloc[0]
+    assert (line["setting"], line["tried"], line["search_hours"], line["hours"]) == ("a", 2, 0.18, 2.25)
+    assert table.loc[table["setting"].isna(), ["tried", "search_hours"]].isna().all(axis=None)
+    both = board.board(pd.concat([rows_of("NAU", 10), rows]), search=search)
+    said = board_page.numbers(
+        both, board.best(rows[:0]), board.best(rows[:0]), rows_of("NAU", 1).assign(weights="{}"), 1
+    )
+    assert (said["more"], said["less"], said["kept-lead"], said["pairs-tuned"]) == (1, 0, 1, 1)
+    assert said["gain"] == "the NAU on + with 2 inputs, from 0.40 to 0.80"
+
+
 def test_a_tiny_search_is_trained_to_its_end(tmp_path, monkeypatch):
     two = [*UNIFORM_RANGES.items()][5:7]
     monkeypatch.setattr(leaderboard, "UNIFORM_RANGES", dict(two))

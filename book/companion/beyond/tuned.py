@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
+from nalm.records.keys import keys_of
 from nalm.training import L1, SGD, Adam, Discretisation, Run
 from nalm.units.nac import NACInit
 from nalm.units.nau import NAUInit, NMUInit
@@ -211,13 +212,14 @@ def _best(unit: str, operation: str, rung: int, rows: pd.DataFrame) -> list[Sett
     divide them by the variance of its targets changes no rank.
     """
     runs = rung_runs(unit, operation, rung, rows)
+    keys = keys_of(runs)
     known = rows.set_index("key")["valid_mse"] if len(rows) else pd.Series(dtype=float)
-    if not runs or not all(run.key in known.index for run in runs):
+    if not runs or not set(keys) <= set(known.index):
         return []
     errors = pd.DataFrame(
         [
-            {"setting": run.labels["setting"], "range": run.task.label(), "error": known[run.key]}
-            for run in runs
+            {"setting": run.labels["setting"], "range": run.task.label(), "error": known[key]}
+            for key, run in zip(keys, runs, strict=True)
         ]
     )
     errors = errors.fillna({"error": np.inf})  # a run that diverged is the last

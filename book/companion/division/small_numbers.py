@@ -199,8 +199,8 @@ def _in_the_recorded_points(read: Read) -> str:
     at = golden().set_index(["task", "range", "model"])["recorded"][HARD]
     near, far = at["U[0,1e-8)"], at["U[0,1)"]
     return (
-        "The points that the authors recorded say the same. For a/b the NRU's error is "
-        f"{text(near['NRU'], 2)} on U[0,1e-8) and {text(far['NRU'], 2)} on U[0,1); on U[0,1e-8) "
+        "The points that the authors recorded agree with ours and not with the text. For a/b the NRU's error "
+        f"is {text(near['NRU'], 2)} on U[0,1e-8) and {text(far['NRU'], 2)} on U[0,1); on U[0,1e-8) "
         f"the NMRU's is {text(near['NMRU'])} and the Real NPU's {text(near['Real NPU'])}."
     )
 

@@ -13,21 +13,10 @@ from nalm.units import Unit
 from torch import Tensor
 
 from companion.experiment.rows import NOT_RUN, Rows
-from companion.experiment.statements import Statements
 from companion.experiment.tables import Table
 from companion.nau_nmu.digit_runs import EPOCHS, MODELS
 
-__all__ = [
-    "Numbers",
-    "accumulated",
-    "covered",
-    "error_of",
-    "medians",
-    "median_table",
-    "scope",
-    "shares",
-    "weights",
-]
+__all__ = ["Numbers", "accumulated", "error_of", "medians", "median_table", "scope", "shares", "weights"]
 
 Numbers = dict[str, object]
 
@@ -95,9 +84,3 @@ def weights(rows: Rows) -> pd.DataFrame:
     found = rows.frame[["model", "seed"]].reset_index(drop=True)
     found[["w_z", "w_y"]] = rows.weights("cell.weight").reshape(-1, 2)
     return found
-
-
-def covered(judged: Statements) -> str:
-    """How many of the first figure's runs are recorded, ``"all"`` if none is missing."""
-    first = judged.judgements[0]
-    return (first.coverage or "all") if first.statements else NOT_RUN

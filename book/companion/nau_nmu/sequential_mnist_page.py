@@ -151,8 +151,7 @@ def of_figures(judged: Statements) -> Numbers:
     """The statements on the figures that the text repeats."""
     claims = {one.what: str(one) for one in judged.statements}
     words = {"unhindered": "hinder", "extrapolated": "extrapolates"}
-    said = {
+    return {
         name: next((shown for what, shown in claims.items() if word in what), NOT_RUN)
         for name, word in words.items()
     }
-    return said | {"covered": digits_page.covered(judged)}

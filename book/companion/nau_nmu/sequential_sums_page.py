@@ -102,4 +102,4 @@ def solved(rows: Rows, mean: Mapping[int, float], lengths: Sequence[int]) -> tup
 def of_figures(judged: Statements) -> Numbers:
     """The statements on the figures that the text repeats."""
     first = judged.judgements[0].statements
-    return {"nau-rate": str(first[0]) if first else NOT_RUN, "covered": digits_page.covered(judged)}
+    return {"nau-rate": str(first[0]) if first else NOT_RUN}

@@ -122,12 +122,16 @@ def table_1(ran: Rows) -> Table:
     return Table(lines, "Mean squared error on the code's test range, median ± MAD")
 
 
+def _times(ratio: float) -> str:
+    return "of which no run is finite" if np.isnan(ratio) else f"{text(ratio, 2)} times the published"
+
+
 def agreement(ran: Rows, judged: Statements) -> Numbers:
     """How many medians agree, which do not, and which only because their intervals are wide."""
     found = {place: compared(ran.frame, *place) for place in _done(ran)}
     agree = {place: one for place, one in found.items() if one.agrees}
     wide = [
-        f"{one.what}, {text(middle(ran, model, op) / printed(op, model).estimate, 2)} times the published"
+        f"{one.what}, {_times(middle(ran, model, op) / printed(op, model).estimate)}"
         for (op, model), one in agree.items()
         if not _near(ran, op, model)
     ]

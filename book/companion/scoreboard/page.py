@@ -206,7 +206,7 @@ def _unfolding(line: dict) -> str:
     bar = (
         "" if share is None else f'<progress value="{share:.3f}" aria-label="trained">{share:.1%}</progress>'
     )
-    where = ""
+    where = '<span class="shown"></span>'
     if line["chapter"]:
         page = Path(line["chapter"]).relative_to("book").with_suffix(".html").as_posix()
         where = (
