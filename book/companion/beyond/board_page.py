@@ -156,7 +156,17 @@ def _tuning(table: pd.DataFrame) -> dict[str, object]:
     lines = both_arms(table)
     done = len(lines) // len(ARMS)
     found: dict[str, object] = {"tuned": f"{done} of {len(second)} lines" if done else NOT_RUN}
-    names = ("more", "less", "gain", "loss", "kept-lead", "pairs-tuned", "safe-tuned", "search-hours")
+    names = (
+        "more",
+        "less",
+        "less-10",
+        "gain",
+        "loss",
+        "kept-lead",
+        "pairs-tuned",
+        "safe-tuned",
+        "search-hours",
+    )
     if not done:
         return found | dict.fromkeys(names, NOT_RUN)
     rates: dict[tuple, dict[str, Interval]] = {}
@@ -180,6 +190,7 @@ def _tuning(table: pd.DataFrame) -> dict[str, object]:
     return found | {
         "more": sum(gains[one] > 0 for one in apart),
         "less": sum(gains[one] < 0 for one in apart),
+        "less-10": sum(gains[one] < 0 and one.what.endswith("10 inputs") for one in apart),
         "gain": _change(max(pairs, key=gains.get)),
         "loss": _change(min(pairs, key=gains.get)),
         "kept-lead": sum(bool(one[ARMS[0]] & one[ARMS[1]]) for one in leaders),
