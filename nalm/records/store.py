@@ -13,7 +13,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -160,10 +160,31 @@ class Store:
         Raises:
             ValueError: a row of another batch.
         """
-        rows = list(rows)
-        if wrong := next((row["key"] for row in rows if row["batch"] != batch), None):
+        self.add_batches(rows, configurations, {batch: provenance}, instead_of)
+
+    def add_batches(
+        self,
+        rows: Iterable[dict[str, Any]],
+        configurations: dict[str, Any],
+        batches: Mapping[str, dict[str, Any]],
+        instead_of: Collection[str] = (),
+    ) -> None:
+        """As :meth:`add`, for rows of several batches: the files are written once for all of them.
+
+        Args:
+            rows: of these batches.
+            configurations: configuration key -> configuration, of these rows at least.
+            batches: name of a batch -> where its rows come from.
+            instead_of: keys of rows that are given up for those added.
+
+        Raises:
+            ValueError: a row of another batch.
+        """
+        rows, added = list(rows), dict(batches)
+        if wrong := next((row["key"] for row in rows if row["batch"] not in added), None):
             raise ValueError(
-                f"The row {wrong} is not of the batch {batch!r} that it is added with; nothing was written."
+                f"The row {wrong} is not of the batch {', '.join(map(repr, added))} that it is added with; "
+                "nothing was written."
             )
         with self._locked():
             known, sidecar = self.read(), self.sidecar()
@@ -184,7 +205,8 @@ class Store:
             sidecar["configurations"].update(configurations)
             named = {row["key"].rpartition("-")[0]: {name: row[name] for name in NAMES} for row in rows}
             sidecar["names"] = sidecar.get("names", {}) | named
-            sidecar["batches"][batch] = dict(provenance)
+            added = {name: dict(of) for name, of in added.items() if name in set(new["batch"])}
+            sidecar["batches"] |= added
             if instead_of:
                 sidecar["batches"] = {name: sidecar["batches"][name] for name in found}
             # No row without its provenance, and no digest or number of rows that are not there yet.
@@ -195,7 +217,7 @@ class Store:
             self._replace_sidecar(sidecar | {"batches": batches, "rows": min(len(every), sidecar["rows"])})
             _replace(self.rows_file, text)
             # Of the others, those that were recorded before there were digests have none.
-            touched = found if instead_of else [batch]
+            touched = found if instead_of else added
             batches |= {name: batches[name] | {"digest": found[name]} for name in touched}
             self._replace_sidecar(sidecar | {"batches": batches, "rows": len(every)})
 

@@ -39,6 +39,24 @@ def test_rows_of_another_batch_are_refused(tmp_path):
     assert not store.rows_file.exists()
 
 
+def test_several_batches_at_once_are_as_one_after_another(tmp_path, monkeypatch):
+    rows = [row("a-0"), row("b-0", batch="b2"), row("a-1", factor=2.0)]
+    batches = {"b": {"device": "test"}, "b2": {"device": "other"}}
+    one, other = (Store(tmp_path / name, EXPERIMENT) for name in ("one", "other"))
+    for name, of in batches.items():
+        one.add([line for line in rows if line["batch"] == name], {"c": {"task": {}}}, name, of)
+    written = []
+    replace = stores._replace
+    monkeypatch.setattr(stores, "_replace", lambda file, text: (written.append(file), replace(file, text)))
+    other.add_batches(rows, {"c": {"task": {}}}, batches)
+    assert written.count(other.rows_file) == 1
+    assert other.sidecar() == one.sidecar() and other.damaged() == []
+    with pytest.raises(ValueError, match="The row c-0 is not of the batch 'b', 'b2'"):
+        other.add_batches([row("c-0", batch="c")], {}, batches)
+    other.add_batches(rows, {}, batches)
+    assert len(other.read()) == 3 and other.sidecar() == one.sidecar()
+
+
 def test_a_digest_notices_any_change(tmp_path):
     store = Store(tmp_path, EXPERIMENT)
     add(store, "a-0", "a-1")

@@ -77,8 +77,9 @@ def take_rows(
         for name in names or experiments(source)
     ]
     for _, target, batches, configurations, instead_of in plans:
-        for batch, (rows, provenance) in batches.items():
-            target.add(rows, configurations, batch, provenance, instead_of & {row["key"] for row in rows})
+        rows = [row for of_batch, _ in batches.values() for row in of_batch]
+        if rows:
+            target.add_batches(rows, configurations, {b: of for b, (_, of) in batches.items()}, instead_of)
     return [plan[0] for plan in plans]
 
 
@@ -115,10 +116,10 @@ def _plan(name: str, source: Store, target: Store, replace_older: bool) -> tuple
             )
         instead_of.add(row["key"])
     added = [row for row in records if row["key"] not in known or row["key"] in instead_of]
-    batches = {
-        b: ([row for row in added if row["batch"] == b], sidecar["batches"][b])
-        for b in dict.fromkeys(row["batch"] for row in added)
-    }
+    rows_of: dict[str, list[dict[str, Any]]] = {}
+    for row in added:
+        rows_of.setdefault(row["batch"], []).append(row)
+    batches = {batch: (of_batch, sidecar["batches"][batch]) for batch, of_batch in rows_of.items()}
     used = {row["key"].rpartition("-")[0] for row in added}
     configurations = {key: of for key, of in sidecar["configurations"].items() if key in used}
     taken = Taken(
