@@ -365,6 +365,17 @@ def test_a_violation_is_found(browser: Browser, tmp_path: Path) -> None:
     assert {"image-alt", "color-contrast"} <= found
 
 
+def test_colours_that_still_change_are_asked_at_their_end(browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(
+        "<!doctype html><html lang=en><title>A page</title>"
+        "<style>body { background: #fff; color: #333; transition: color 60s }"
+        "[data-theme=dark] body { background: #000; color: #fff }</style>"
+        "<main><h1>A page</h1></main></html>"
+    )
+    assert violations(browser, page) == []
+
+
 @pytest.mark.parametrize("module", sorted({module.name for module in pkgutil.iter_modules(nalm.__path__)}))
 def test_public_names_are_documented(html: Path, module: str) -> None:
     files = [*html.glob("book/api*.html"), *html.glob("book/api/*.html")]
