@@ -46,7 +46,7 @@ class Study:
 
     def summary(self) -> pd.DataFrame:
         """A line for each task, unit and learning rate: how many of ``n`` runs solved it, that rate with its
-        95 % Wilson interval ``low`` to ``high``, and the median iteration at which they did.
+        95% Wilson interval ``low`` to ``high``, and the median iteration at which they did.
         """
         lines = []
         for names, group in self.rows.groupby(COLUMNS, sort=False):

@@ -102,7 +102,9 @@ class ChapterMap(Written):
             for page in part["chapters"]:
                 items = board[board["chapter"].str.rpartition(".")[0] == page["file"]]
                 counts = items["verdict"].value_counts()
-                said = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts]
+                said = [
+                    f"{verdict}: {counts[verdict]}" for verdict in VERDICTS if verdict in counts
+                ]
                 shown = f": {', '.join(items['item'])} ({'; '.join(said)})" if said else ""
                 yield f"* {{doc}}`/{page['file']}`{shown}"
             yield ""

@@ -215,7 +215,7 @@
     const scale = element("div", { class: "nalm-scale" }, "lower loss ");
     for (let band = -BANDS; band <= BANDS; band += 1)
       scale.append(element("span", { style: `background: rgb(${colour(band)})` }));
-    scale.append(" higher than of answering 0");
+    scale.append(" higher loss than always answering 0");
 
     const whole = element("div", { class: "nalm", role: "group", "aria-label": "Landscape" },
       element("div", { class: "nalm-plots" }, element("div", {}, map.root, scale), course.root), said,

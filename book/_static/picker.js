@@ -14,7 +14,7 @@
   const measured = (data, operation, signs, others) => data.sizes.map((_, place) => place)
     .filter((place) => `${operation} ${signs} ${place} ${others}` in data.cells);
 
-  const percent = (share) => `${Math.round(100 * share)} %`;
+  const percent = (share) => `${Math.round(100 * share)}%`;
   const row = (tag, texts) => element("tr", {}, ...texts.map((text) =>
     element(tag, tag === "th" ? { scope: "col" } : {}, text)));
 
@@ -44,10 +44,10 @@
       }
       const good = units.filter((one) => one.good), best = units[0];
       said.textContent = good.length === 0 ? `None of ${units.length} units solved a run.`
-        : `${good.map((one) => one.unit).join(", ")}: ${best.solved} of ${best.runs} runs` +
-          `${good.length > 1 ? " of the first; the others are not significantly worse" : ""}. ` +
-          (best.seeds ? `Train ${best.seeds} seeds, so that one of them is solved with 95 % probability.` : "");
-      table.append(element("thead", {}, row("th", ["unit", "solved", "rate, 95 % interval", "solved at iteration, median"])),
+        : `${best.unit}: ${best.solved} of ${best.runs} runs` +
+          `${good.length > 1 ? `; not significantly worse: ${good.slice(1).map((one) => one.unit).join(", ")}` : ""}. ` +
+          (best.seeds ? `Train ${best.seeds} seeds, so that one of them is solved with 95% probability.` : "");
+      table.append(element("thead", {}, row("th", ["unit", "solved", "rate, 95% interval", "solved at iteration, median"])),
         element("tbody", {}, ...units.map((one) => row("td", [one.unit, `${one.solved} of ${one.runs}`,
           `${percent(one.rate)} (${percent(one.low)} to ${percent(one.high)})`,
           one.at === null ? "–" : one.at.toLocaleString("en")]))));

@@ -1,4 +1,4 @@
-"""What is measured about a set of runs: success, speed, sparsity, each with a 95 % interval.
+"""What is measured about a set of runs: success, speed, sparsity, each with a 95% interval.
 
 The definitions are those of the papers (Madsen & Johansen 2020, section 4.1.1; Mistry, Farrahi & Hare 2022,
 section 4), which were inherited from one to the next:

@@ -25,7 +25,7 @@ class Cost:
     >>> print(Cost(900, 45_000_000, 180.0, ("AMD EPYC",)))
     900 runs, 45 million run-iterations, 180 s of one process on AMD EPYC
     >>> print(Cost(600, 3_000_000_000, 10_046.0, ("AMD EPYC",)))
-    600 runs, 3,000 million run-iterations, 10046 s of one process on AMD EPYC
+    600 runs, 3,000 million run-iterations, 10,046 s of one process on AMD EPYC
     """
 
     runs: int
@@ -36,9 +36,9 @@ class Cost:
     def __str__(self) -> str:
         millions = self.run_iterations / 1e6
         return (
-            f"{self.runs} runs, "
+            f"{self.runs:,} runs, "
             f"{f'{millions:,.0f}' if millions >= 1000 else f'{millions:.3g}'} million run-iterations, "
-            f"{self.seconds:.0f} s of one process on {' and '.join(self.devices)}"
+            f"{self.seconds:,.0f} s of one process on {' and '.join(self.devices)}"
         )
 
 

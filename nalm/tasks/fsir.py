@@ -30,8 +30,8 @@ def fractional_sir(t: Tensor, state: Tensor) -> Tensor:
         \dot S = -r + \eta R, \qquad \dot I = r - \alpha I, \qquad \dot R = \alpha I - \eta R, \qquad
         r = \beta I^\gamma S^\kappa
 
-    with :math:`\alpha = 0.05,\ \beta = 0.06,\ \eta = 0.01,\ \gamma = \kappa = 1/2`. The sum S + I + R does
-    not change.
+    with :math:`\alpha = 0.05`, :math:`\beta = 0.06`, :math:`\eta = 0.01` and
+    :math:`\gamma = \kappa = 1/2`. The sum S + I + R does not change.
 
     Args:
         t: time; the system does not depend on it.

@@ -275,7 +275,7 @@ def test_unrelated_outcomes_count_nearly_in_full():
 
 
 def test_intervals_of_runs_that_share_seeds_cover():
-    """Seeds differ in how often they succeed: the interval holds the mean of all seeds in 95 % of cases, that
+    """Seeds differ in how often they succeed: the interval holds the mean of all seeds in 95% of cases, that
     of independent runs does not.
     """
     generator, seeds = np.random.default_rng(1), np.repeat(np.arange(25), 9)

@@ -5,6 +5,7 @@ recorded rows.
 import io
 import itertools
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from companion.nau_nmu import drawn, gates, penalty, ranges, subset_arithmetic
 from companion.nau_nmu import hidden_sizes as hidden
 from companion.nau_nmu import settings as nau_nmu
 from companion.npu import fractional_sir
+from companion.recorded import read
 from companion.scoreboard import ITEMS, Comparison
 from companion.scoreboard import board as board_module
 from companion.scoreboard.__main__ import main
@@ -426,7 +428,26 @@ def test_nau_nmu_table_2(book):
 def test_nau_nmu_table_2_differs_if_fewer_are_solved(book):
     _record(book, "nau-nmu/arithmetic", _subsets({("mul", "NMU"): 60}))
     line = _judge(book, "nau-nmu", "Table 2")
-    assert line["verdict"] == "differs" and "mul, NMU, success rate" in line["differing"]
+    assert line["verdict"] == "differs" and "NMU on a × b, success rate" in line["differing"]
+
+
+def _with_a_number():
+    """The judged experiments whose published value is a number."""
+    shown = board_module.load().set_index(["paper", "item"])["ours"]
+    items = [item for item in ITEMS if re.fullmatch(r"[\d.]+%?", item.published)]
+    return [item for item in items if item.kind == "experiment" and shown[item.paper, item.name]]
+
+
+@pytest.mark.parametrize("item", _with_a_number(), ids=lambda item: f"{item.paper} {item.name}")
+def test_the_first_statement_compares_what_stands_on_the_board(item):
+    """The board shows the number of the first statement beside the published one."""
+    rows = pd.concat([part for part in map(read, item.experiment) if not part.empty], ignore_index=True)
+    number, percent = item.published.rstrip("%"), item.published.endswith("%")
+    digits = len(number.partition(".")[2]) + 2 * percent
+    first = item.compared_with(item.select(rows))[0]
+    if isinstance(first, Claim):  # it has no number, only words
+        return
+    assert abs(first.published.estimate - float(number) / 100**percent) <= 0.501 * 10.0**-digits
 
 
 def test_nau_nmu_table_2_waits_for_all_its_models(book):
@@ -591,8 +612,8 @@ def test_nau_nmu_table_5_differs_if_the_nmu_is_slower(book):
 
     _, differing = _line_of_gates(book, "Table 5", slow)
     assert (
-        "mul, Gated NAU/NMU, solved at, median" in differing
-        and "add, Gated NAU/NMU, solved at, median" not in differing
+        "Gated NAU/NMU on a × b, solved at, median" in differing
+        and "Gated NAU/NMU on a + b, solved at, median" not in differing
     )
 
 
@@ -605,16 +626,16 @@ def test_nau_nmu_figure_9_differs_if_the_gate_follows_the_task(book):
     _, differing = _line_of_gates(book, "Figure 9", lambda row: {"gate": float(row["operation"] == "add")})
     assert {f"{model}: the choice does not depend on the task" for model in nau_nmu.gate_arms()} <= differing
     assert {
-        "mul, NALU (shared), runs that chose multiplication",
-        "mul: more NALUs choose addition if their weights are separate",
+        "NALU (shared) on a × b, runs that chose multiplication",
+        "on a × b, more NALUs choose addition if their weights are separate",
     } <= differing
 
 
 def test_nau_nmu_figure_9_of_a_single_line_compares_its_choice_alone():
     part = pd.DataFrame(_gates()).query("operation == 'mul' and model == 'NALU (shared)'")
     assert [one.what for one in gates.figure_9(part)] == [
-        "mul, NALU (shared), runs that chose multiplication",
-        "mul, NALU (shared), runs that chose multiplication and are solved",
+        "NALU (shared) on a × b, runs that chose multiplication",
+        "NALU (shared) on a × b, runs that chose multiplication and are solved",
     ]
 
 

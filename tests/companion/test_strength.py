@@ -98,7 +98,7 @@ def test_a_judge_of_rates_sees_lost_runs_and_a_judge_of_nothing_is_weak():
         lambda r: [Claim("some", len(r) > 0), Claim("never", False)],  # what differs before is not lost
         **common,
     )
-    assert strength(strict, rows, samples=5).sees == ["20 % of successes lost", "40 % of successes lost"]
+    assert strength(strict, rows, samples=5).sees == ["20% of successes lost", "40% of successes lost"]
     assert strength(blind, rows, samples=5).sees == [] and strength(blind, rows, samples=5).kept == 1.0
     slow = Item(
         "npu", "Figure 1", "", "experiment", lambda r: [Claim("soon", r["solved_at"].mean() < 9)], **common

@@ -147,7 +147,7 @@ def _found(operation: str, inputs: int, rows: pd.DataFrame) -> dict[str, object]
 
 
 def ranks(rows: pd.DataFrame, samples: int = SAMPLES) -> pd.DataFrame:
-    """The rank of each unit by its success rate, 1 for the best, with its 95 % interval.
+    """The rank of each unit by its success rate, 1 for the best, with its 95% interval.
 
     Seeds are drawn again within each range, the same for all units, as those of a range share their batches:
     the stratified bootstrap of Agarwal et al. (2021), paired. Units that are equal share the mean of their
@@ -251,7 +251,7 @@ def own_runs(
         operation, inputs: of the task.
         seeds: seeds 0 to ``seeds`` - 1.
         lr: of Adam.
-        penalty: weight of the unit's own penalty, which grows from 40 to 70 % of the iterations.
+        penalty: weight of the unit's own penalty, which grows from 40 to 70% of the iterations.
         iterations: updates; the benchmark's if ``None``.
     """
     iterations = iterations or leaderboard.ITERATIONS[inputs]

@@ -270,7 +270,7 @@ def summary(rows: pd.DataFrame, ranges: bool = True) -> pd.DataFrame:
 
     Returns:
         The columns ``arm``, ``unit``, ``operation``, ``inputs``, ``range``, ``runs``, ``solved``, ``rate``,
-        ``low`` and ``high``, its 95 % interval by seeds, and ``solved_at``, the median iteration at which
+        ``low`` and ``high``, its 95% interval by seeds, and ``solved_at``, the median iteration at which
         solved runs were.
 
     >>> line = {"arm": "as published", "model": "NMU", "operation": "mul", "inputs": 2, "range": "U[1,2)"}

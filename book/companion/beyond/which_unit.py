@@ -358,7 +358,7 @@ def best(units: pd.DataFrame) -> list[str]:
 
 
 def seeds_to_train(low: float) -> int | None:
-    """How many seeds to train so that one of them is solved with 95 % probability, if a run is with ``low``.
+    """How many seeds to train so that one of them is solved with 95% probability, if a run is with ``low``.
 
     >>> seeds_to_train(0.3), seeds_to_train(0.86), seeds_to_train(0.0)
     (9, 2, None)

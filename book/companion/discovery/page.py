@@ -240,7 +240,8 @@ def found_by(found: pd.DataFrame, chosen: pd.DataFrame, sindy: pd.DataFrame) -> 
     lines = []
     for noise, group in found[found["draw"] == "0"].groupby("noise", sort=False):
         own = chosen[(chosen["noise"] == noise) & (chosen["draw"] == "0")].iloc[0]
-        method = f"NPU search, best of {len(group)} starts"
+        starts = "start" if len(group) == 1 else "starts"
+        method = f"NPU search, best of {len(group)} {starts}"
         lines.append({"noise": noise, "method": method} | own[["numbers", "error"]].to_dict())
         for one in sindy[sindy["noise"] == noise].to_dict("records"):
             line = {"noise": noise, "method": f"SINDy, {one['library']}"}

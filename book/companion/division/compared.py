@@ -3,7 +3,7 @@ decided.
 
 The figures print no numbers. Compared are the rates that the text states and, one by one, the statements
 that it draws from a figure. Where it counts the ranges on which one model beats another, ours is the count
-with the 95 % interval of what another 25 seeds would give.
+with the 95% interval of what another 25 seeds would give.
 """
 
 from __future__ import annotations

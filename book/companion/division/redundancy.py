@@ -79,7 +79,7 @@ def ways_out(rows: Rows, said: Mapping[str, str]) -> tuple[Table, dict[str, obje
     lines = [
         {"model": name, "inputs": 8 * len(rows.of(model=name).solved)} | kind for name, kind in kinds.items()
     ]
-    exploit = {name: f"{100 * kind['gate 0, weight ±1']:.0f} %" for name, kind in kinds.items()}
+    exploit = {name: f"{100 * kind['gate 0, weight ±1']:.0f}%" for name, kind in kinds.items()}
     numbers = {f"exploit_{short}": exploit.get(name, NOT_RUN) for short, name in said.items()}
     return Table(lines, "How the redundant inputs of solved runs are left out, shares"), numbers
 
@@ -110,7 +110,7 @@ def pairs(nmru: Rows, places: Iterable[str]) -> tuple[Table, dict[str, object]]:
     numbers = {
         "pairs_least": positive.middle("pairs", statistic=min),
         "pairs_most": positive.middle("pairs", statistic=max),
-        "pairs_share": f"{100 * won.frame['pairs'].mean() / 8:.0f} %" if len(won) else NOT_RUN,
+        "pairs_share": f"{100 * won.frame['pairs'].mean() / 8:.0f}%" if len(won) else NOT_RUN,
         "sum_kept": negative.share(negative.frame["kept"]),
     }
     caption = "NMRU: how many solved runs selected 0 to 8 redundant inputs with their reciprocals"
@@ -219,7 +219,7 @@ EXPERIMENT = Experiment(
             "Division with eight redundant inputs",
             statements=_figure_6,
             headline="success rate of the NMRU over nine ranges",
-            published="91.6 %",
+            published="91.6%",
             runs=900,
             rows=of(*MAIN),
         ),

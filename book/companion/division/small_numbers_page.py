@@ -24,7 +24,7 @@ def golden_errors() -> tuple[Table, Numbers]:
     golden["off"] = (golden["here"] / golden["recorded"] - 1).abs()
 
     def within(off: float) -> str:
-        return next(f"{limit:g} %" for limit in (0.01, 1, 25, math.inf) if 100 * off < limit)
+        return next(f"{limit:g}%" for limit in (0.01, 1, 25, math.inf) if 100 * off < limit)
 
     with_epsilon = golden[golden["model"] != small_numbers.NO_EPSILON]
     numbers = {
@@ -46,7 +46,7 @@ def rates(rows: Rows, p: SimpleNamespace) -> Table:
         for model in p.models
     ]
     folded = "The success rates of all units, by task and range"
-    return Table(lines, "Share of solved runs, with 95 % intervals", folded=folded)
+    return Table(lines, "Share of solved runs, with 95% intervals", folded=folded)
 
 
 def witnesses(rows: Rows) -> tuple[Table, Numbers]:

@@ -33,7 +33,7 @@ def table_3(paper: Rows, judged: Statements) -> tuple[Table, Numbers]:
         "summary_ticks": judged.count,
         "summary_border": f"{sum(cell.at_border for cell in differing)} of {len(differing)}",
     }
-    caption = f"{judged.caption}; success rates with 95 % intervals, ✓ above 0.75"
+    caption = f"{judged.caption}; success rates with 95% intervals, ✓ above 0.75"
     return Table(table.rename_axis(columns=None).reset_index(), caption, wrap=True), numbers
 
 
@@ -54,7 +54,7 @@ def scaled(tried: Rows, units: Sequence[str]) -> Table:
         | {unit: summary.rate(tried, model=f"{unit}, scaled", range=task.label()) for unit in units}
         for name, by, task in SCALINGS
     ]
-    return Table(lines, "Ten inputs, scaled: success rates with 95 % intervals", digits=2)
+    return Table(lines, "Ten inputs, scaled: success rates with 95% intervals", digits=2)
 
 
 def attempts(ten: Rows, units: Sequence[str]) -> Numbers:
@@ -88,7 +88,7 @@ def near_scaled(two: Rows, units: Sequence[str]) -> Table:
         | {unit: summary.rate(two, model=unit + ending, range=place) for unit in units}
         for largest, ending, place in grown
     ]
-    caption = "a / b of small numbers, scaled: success rates with 95 % intervals, for all five ranges"
+    caption = "a / b of small numbers, scaled: success rates with 95% intervals, for all five ranges"
     return Table(lines, caption, digits=2, wrap=True)
 
 

@@ -21,7 +21,7 @@ def wall() -> Figure:
         panels[name] = {
             f"$x = {x:+.0f}$": (weights, [_factor(unit, weight, x) for weight in weights]) for x in (2, -2)
         }
-    return functions(panels, xlabel="weight $W_a$", ylabel="factor $f$")
+    return functions(panels, xlabel="weight $W_a$", ylabel="factor $f$", xticks=[-0.005, 0, 0.005])
 
 
 def _factor(unit: NRU, weight: float, x: float) -> float:

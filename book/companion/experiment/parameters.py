@@ -1,11 +1,11 @@
 """Parameters of a chapter: checked before anything trains.
 
 papermill passes unknown names with a mere warning and does not check types. A cell of the chapter declares
-its parameters with their types,
+its parameters with their types::
 
     seeds: int = 25  # seeds 0 to seeds - 1
 
-and the next cell calls :func:`check`, which refuses names that were not declared, wrong types and impossible
+The next cell calls :func:`check`, which refuses names that were not declared, wrong types and impossible
 values. papermill sets its values between the two, so that what was defined before the first parameter is the
 chapter's own.
 """

@@ -102,7 +102,7 @@ class Rows:
         self,
         index: Iterable[str],
         columns: Iterable[str],
-        caption: str = "Share of solved runs, with 95 % intervals",
+        caption: str = "Share of solved runs, with 95% intervals",
         by: str = "range",
     ) -> Table:
         """As :meth:`counts`, but success rates."""

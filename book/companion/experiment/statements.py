@@ -27,6 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from html import escape
 from itertools import islice
 from typing import Literal, Protocol, get_args
 
@@ -100,7 +101,7 @@ One that is true, though by no margin, is found to differ in one of a hundred ex
 
 @dataclass(frozen=True)
 class Comparison:
-    """A number measured here beside the published one, each with its 95 % interval (the published one of no
+    """A number measured here beside the published one, each with its 95% interval (the published one of no
     width and ``n=0`` if there is none).
 
     Args:
@@ -538,21 +539,23 @@ class Statements(Table):
         columns = ["", "statement", "published", "here", "agrees"]
         frame = frame.reindex(columns=list(dict.fromkeys([*columns, *frame])), fill_value="")
         counts = "; ".join(one.said for one in judgements)
-        super().__init__(frame, caption=counts, wrap=True)
+        super().__init__(_without_empty(frame), caption=counts, wrap=True)
         self.judgements = tuple(judgements)
 
     def _repr_html_(self) -> str:
+        if self.frame.empty:
+            return f'<p class="nalm-caption">{escape(self.caption)}</p>'
         if len(self.frame) <= 6:
             return super()._repr_html_()
         asked = self.frame[[one for one in ("agrees", "it agrees") if one in self.frame]]
         agree = asked.isin(["yes", ""]).all(axis=1) & (asked["agrees"] == "yes")
         if agree.all():
             return Table(self.frame, folded=self.caption, wrap=True)._repr_html_()
-        rest = Table(self.frame[~agree], caption=self.caption, wrap=True)._repr_html_()
+        rest = Table(_without_empty(self.frame[~agree]), caption=self.caption, wrap=True)._repr_html_()
         if not agree.any():
             return rest
         kept = f"The {agree.sum()} that agree"
-        return rest + Table(self.frame[agree], folded=kept, wrap=True)._repr_html_()
+        return rest + Table(_without_empty(self.frame[agree]), folded=kept, wrap=True)._repr_html_()
 
     @property
     def statements(self) -> list[Statement]:
@@ -564,6 +567,11 @@ class Statements(Table):
         """``"19 of 20"``: statements of all items that agree."""
         found = self.statements
         return f"{sum(one.agrees for one in found)} of {len(found)}" if found else "not run"
+
+
+def _without_empty(frame: pd.DataFrame) -> pd.DataFrame:
+    """Lines without the column of published numbers, where they have none."""
+    return frame if any(frame.get("published", ())) else frame.drop(columns="published", errors="ignore")
 
 
 def _agrees(one: Statement, judged: Judgement) -> str:

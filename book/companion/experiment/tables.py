@@ -4,6 +4,7 @@ themselves.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from numbers import Integral, Real
@@ -21,8 +22,8 @@ _STYLE = (
     "<style>.nalm-box{overflow-x:auto;max-width:100%}"
     ".nalm-box table.nalm-table{display:table;width:auto;margin:0;font-variant-numeric:tabular-nums}"
     ".nalm-table th,.nalm-table td{padding:.25rem .6rem;text-align:left;white-space:nowrap}"
-    ".nalm-table .number{text-align:right}"
-    ".nalm-table caption{caption-side:top;text-align:left}"
+    ".nalm-table .number{text-align:right}.nalm-whole{white-space:nowrap}"
+    ".nalm-caption{margin:1rem 0 .25rem;font-size:.9em;color:var(--pst-color-text-muted,inherit)}"
     ".nalm-fold summary{cursor:pointer;padding:.25rem 0}</style>"
 )
 
@@ -82,22 +83,25 @@ class Table:
     def _repr_html_(self) -> str:
         numeric = [_is_numeric(self.frame.iloc[:, place]) for place in range(self.frame.shape[1])]
         align = [' class="number"' if flag else "" for flag in numeric]
-        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        # above the box, so that it takes the width of the page, whatever that of the table
+        caption = f'<p class="nalm-caption">{escape(self.caption)}</p>' if self.caption else ""
         head = "".join(
             f'<th scope="col"{how}>{escape(str(column))}</th>' if column else "<td></td>"
             for column, how in zip(self.frame.columns, align, strict=True)
         )
         body = "\n".join(
             "<tr>"
-            + "".join(f"<td{how}>{escape(cell)}</td>" for cell, how in zip(row, align, strict=True))
+            + "".join(
+                f"<td{how}>{_unbroken(escape(cell))}</td>" for cell, how in zip(row, align, strict=True)
+            )
             + "</tr>"
             for row in self._cells()
         )
         label = escape(self.caption or self.folded or "table", quote=True)
         style, kind = (_STYLE + _WRAP, " nalm-wrap") if self.wrap else (_STYLE, "")
         table = (
-            f'<div class="nalm-box" role="region" tabindex="0" aria-label="{label}">'
-            f'<table class="dataframe nalm-table{kind}">{caption}<thead><tr>{head}</tr></thead>\n'
+            f'{caption}<div class="nalm-box" role="region" tabindex="0" aria-label="{label}">'
+            f'<table class="dataframe nalm-table{kind}"><thead><tr>{head}</tr></thead>\n'
             f"<tbody>\n{body}\n</tbody></table></div>"
         )
         if self.folded:
@@ -106,11 +110,18 @@ class Table:
         return style + table
 
 
+def _unbroken(cell: str) -> str:
+    """Numbers with a negative exponent, at whose hyphen no line ends."""
+    return re.sub(r"[\d.,]*\de-\d+", r'<span class="nalm-whole">\g<0></span>', cell)
+
+
 def text(value: object, digits: int = 3) -> str:
     """One value as short text.
 
-    >>> text(0.123456), text(12345678.0), text(50000), text(True), text(None), text(1e-7)
-    ('0.123', '1.23e+07', '50,000', 'yes', '–', '1e-07')
+    >>> text(0.123456), text(1614000.0), text(12345678.0), text(50000), text(1e-7), text(float("inf"))
+    ('0.123', '1,610,000', '1.23e+07', '50,000', '1e-07', '∞')
+    >>> text(285.4, 2), text(True), text(None), text(float("nan"))
+    ('285', 'yes', '–', '–')
     >>> text(Interval(0.64, 0.44518, 0.79752, 25))
     '0.64 [0.445, 0.798]'
     >>> text(Spread(0.08, 0.021, 20))
@@ -130,15 +141,19 @@ def text(value: object, digits: int = 3) -> str:
         number = float(value)
         if np.isnan(number):
             return "–"
-        if 1000 <= abs(number) < 1e6:
+        if np.isinf(number):
+            return "∞" if number > 0 else "−∞"
+        if 1000 <= abs(number) < 1e7:
             rounded = float(f"{number:.{max(digits, 3)}g}")
             return f"{rounded:,.0f}"
-        return f"{number:.{digits}g}"
+        return f"{number:.{max(digits, 3) if 100 <= abs(number) < 1000 else digits}g}"
     return "–" if value is None else str(value)
 
 
 def _with_spread(value: Spread, digits: int) -> str:
     """Both numbers down to the second digit of the spread, as measurements are written: 11.434 ± 0.034."""
+    if np.isinf(value.estimate):
+        return text(value.estimate)
     decimals = 1 - int(np.floor(np.log10(value.spread))) if 0 < value.spread < np.inf else -1
     if not 0 <= decimals <= 6:
         return f"{text(value.estimate, digits)} ± {text(value.spread, digits)}"

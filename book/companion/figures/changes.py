@@ -22,7 +22,7 @@ def changes(
     lines: pd.DataFrame, first: str, second: str, row: str = "operation", column: str = "inputs"
 ) -> Figure:
     """A panel per operation and number of inputs with a line per unit: a ring at its success rate in the
-    first arm, a dot with the 95 % interval at that in the second.
+    first arm, a dot with the 95% interval at that in the second.
 
     Args:
         lines: the columns ``arm``, ``unit``, ``rate``, ``low`` and ``high``, and those that tell panels

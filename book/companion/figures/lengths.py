@@ -38,7 +38,7 @@ def over_lengths(
     panels: Sequence[str] = ("success", "solved_at"),
     height: float = 2.2,
 ) -> Figure:
-    """A line per model over lengths at equal steps, with its 95 % interval as a band; success rates are moved
+    """A line per model over lengths at equal steps, with its 95% interval as a band; success rates are moved
     sideways a little.
 
     `summary` comes from companion.measures.summarise; `published` has the same columns as far as values are

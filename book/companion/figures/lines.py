@@ -126,6 +126,7 @@ def courses(
                     linewidth=1.6,
                 )
             axis.set(title=name, xlabel=xlabel)
+            axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
         handles = [
             Line2D(
                 [],

@@ -47,7 +47,7 @@ def by_range(
     published: pd.DataFrame | None = None,
     xlabel: str | None = None,
 ) -> Figure:
-    """The papers' three-panel figure: success rate, solved at and sparsity error, each with its 95 %
+    """The papers' three-panel figure: success rate, solved at and sparsity error, each with its 95%
     interval.
 
     `summary` comes from companion.measures.summarise; `published` has the same columns as far as values are

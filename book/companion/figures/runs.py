@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from companion.figures.styles import (
     WIDTH,
@@ -106,6 +107,7 @@ def scatter(
     levels: Mapping[str, float] | None = None,
     limits: Mapping[str, tuple[float, float]] | None = None,
     level_name: str = "",
+    square: bool = False,
     xlabel: str | None = None,
     ylabel: str | None = None,
 ) -> Figure:
@@ -114,7 +116,8 @@ def scatter(
 
     `published` has the same columns, its points are rings. `levels` has a dashed line for each row of panels,
     all with one meaning, `level_name`; `limits` the ends of its vertical axis: points beyond them, infinite
-    ones as well, are drawn on the frame, missing ones not at all.
+    ones as well, are drawn on the frame, missing ones not at all. A `square` panel has these limits on both
+    axes, and the line on which both numbers are equal.
     """
     columns = [x, y, hue, row] + ([column] if column else [])
     for frame in [points] if published is None else [points, published]:
@@ -126,7 +129,7 @@ def scatter(
 
     with style():
         figure = Figure(figsize=(WIDTH, 0.9 + 2.1 * len(rows)), layout="constrained")
-        axes = figure.subplots(len(rows), len(sides), sharex=True, sharey="row", squeeze=False)
+        axes = figure.subplots(len(rows), len(sides), sharex=not square, sharey="row", squeeze=False)
         for line, place in enumerate(rows):
             for number, side in enumerate(sides):
                 axis = axes[line, number]
@@ -134,6 +137,9 @@ def scatter(
                 bounds = (limits or {}).get(place)
                 if bounds is not None:
                     axis.set_ylim(*bounds)
+                    if square:
+                        axis.set_xlim(*bounds)
+                        axis.plot(bounds, bounds, color="#1A1A1A", linestyle="--", linewidth=1)
                 if levels is not None and place in levels:
                     axis.axhline(levels[place], color="#1A1A1A", linestyle="--", linewidth=1)
                 for frame, theirs in ((published, True), (points, False)):
@@ -152,7 +158,7 @@ def scatter(
                         solid = dict(marker=marker, color=colour, markersize=5, linestyle="none")
                         how = hollow(colour, size=9) | {"alpha": 0.55} if theirs else solid
                         axis.plot(
-                            part[x],
+                            part[x].clip(*bounds) if square and bounds else part[x],
                             values,
                             **how,
                             clip_on=False,
@@ -161,6 +167,11 @@ def scatter(
                 axis.tick_params(labelleft=number == 0)
                 if line == 0 and column:
                     axis.set_title(str(side))
+                for ticks, (low, high) in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
+                    if high < 100 * low:  # few powers of ten for ticks, many labels between them
+                        ticks.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                        ticks.set_major_formatter(StrMethodFormatter("{x:,g}"))
+                        ticks.set_minor_formatter(NullFormatter())
                 if line == len(rows) - 1:
                     axis.set_xlabel(xlabel or axis_name(x))
             axes[line, 0].set_ylabel(f"{place}: {ylabel or axis_name(y)}")

@@ -98,7 +98,7 @@ def references(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
 def thresholds(rows: pd.DataFrame, operation: str) -> dict[int, float]:
     r"""Length -> the test error below which a run is solved: :math:`\bar m + t_{0.99}\, s / \sqrt n`.
 
-    The upper end of a one-sided 99 % interval for the mean error of the reference runs. Source: the
+    The upper end of a one-sided 99% interval for the mean error of the reference runs. Source: the
     paper's section 4.2 and appendix D.1; Student's quantile has the 8 degrees of freedom of the authors'
     code.
 

@@ -76,7 +76,7 @@ def error_of(middle: pd.DataFrame, model: str, length: int, shown: Callable[[flo
     """The median error of a model in percent, at a number of digits or at the longest that was tested."""
     if model not in middle.index:
         return NOT_RUN
-    return f"{shown(100 * middle.loc[model, min(length, middle.columns[-1])])} %"
+    return f"{shown(100 * middle.loc[model, min(length, middle.columns[-1])])}%"
 
 
 def weights(rows: Rows) -> pd.DataFrame:

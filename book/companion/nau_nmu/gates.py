@@ -45,7 +45,7 @@ def table_5(rows: pd.DataFrame) -> Iterator[Comparison]:
     for (operation, model), part in _lines(rows):
         theirs = published_line(operation, model)
         for metric, (name, measure) in MEASURES.items():
-            yield Comparison(f"{operation}, {model}, {name}", measure(part), theirs[metric])
+            yield Comparison(f"{model} on {nau_nmu.SIGNS[operation]}, {name}", measure(part), theirs[metric])
 
 
 def published_line(operation: str, model: str) -> dict[str, Interval]:
@@ -102,14 +102,15 @@ def figure_9(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
         drawn = theirs[(theirs["operation"] == operation) & (theirs["model"] == model)]
         choice = RIGHT[operation]
         right = [_share(chose(runs, choice)) for runs in (part, drawn)]
-        yield Comparison(f"{operation}, {model}, runs that chose {choice}", *right)
+        line = f"{model} on {nau_nmu.SIGNS[operation]}"
+        yield Comparison(f"{line}, runs that chose {choice}", *right)
         won = [_share(chose(runs, choice) & runs["success"].astype(bool)) for runs in (part, drawn)]
-        yield Comparison(f"{operation}, {model}, runs that chose {choice} and are solved", *won)
+        yield Comparison(f"{line}, runs that chose {choice} and are solved", *won)
     added = {line: _share(chose(part, "addition")) for line, part in ours.items()}
     for operation in RIGHT:
         pair = [added.get((operation, model)) for model in ("NALU (separate)", "NALU (shared)")]
         if None not in pair:
-            claim = f"{operation}: more NALUs choose addition if their weights are separate"
+            claim = f"on {nau_nmu.SIGNS[operation]}, more NALUs choose addition if their weights are separate"
             yield Claim(claim, pair[0].low > pair[1].high, f"{text(pair[0], 2)} and {text(pair[1], 2)}")
     rates = {
         model: _share(part.loc[chose(part, "multiplication"), "success"])
@@ -140,7 +141,7 @@ def _lines(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]
                 yield (operation, model), part
 
 
-_MORE = "mul: more NALUs choose addition if their weights are separate"
+_MORE = "on a × b, more NALUs choose addition if their weights are separate"
 
 
 def touching(rows: pd.DataFrame) -> float:
@@ -166,7 +167,7 @@ def _by_counts(read: Read) -> str:
     )
 
 
-_LATE = "add, Gated NAU/NMU, solved at, mean"
+_LATE = "Gated NAU/NMU on a + b, solved at, mean"
 
 
 def _read_twice(read: Read) -> tuple[Interval, Interval]:
@@ -223,7 +224,7 @@ EXPERIMENT = Experiment(
             "Gated units: shared, separate, NAU with NMU",
             statements=table_5,
             headline="success rate of gated NAU/NMU on multiplication",
-            published="62 %",
+            published="62%",
             explanations=(Explanation((_LATE,), _out_of_order, _by_the_order),),
         ),
         _item(

@@ -18,11 +18,11 @@ from companion.experiment.tables import Table, text
 from companion.measures import Interval
 from companion.nau_nmu import late
 from companion.nau_nmu.late import LateRuns, by_seed, late_runs, table_6, thousands
+from companion.nau_nmu.settings import SIGNS
 from companion.nau_nmu.subset_arithmetic import TABLE_2, published_cell
 
 Line = tuple[str, str]
 
-SIGNS = {"mul": "a × b", "add": "a + b", "sub": "a − b"}
 _ADD, _SUB = ("add", "NAU"), ("sub", "NAU")
 _Numbers = dict[str, object]
 _held = partial(measures.solved_at, variance="sample")

@@ -142,7 +142,7 @@ EXPERIMENT = Experiment(
             "experiment",
             partial(claims, operation),
             headline=f"success rate with the chosen factor {chosen_factor(operation):g}",
-            published=f"drawn only; {printed} % in Table 2",
+            published=f"drawn only; {printed}% in Table 2",
             seeds=50,
             iterations=5_000_000,
             runs=300,

@@ -3,7 +3,7 @@ another draw of the weights would give.
 
 The rule, the same for all lines of which single runs are published:
 
-* Cohen's kappa of the outcomes is at least 0.8 where both outcomes are published. Elsewhere at least 80 % of
+* Cohen's kappa of the outcomes is at least 0.8 where both outcomes are published. Elsewhere at least 80% of
   the runs are solved within one row of the log of the authors'.
 * A replay is nearer to the authors' run of its seed than replays of other seeds are, by a permutation test.
 * It is nearer than the run of its seed from the first draw of the weights is, by a sign test.

@@ -76,7 +76,7 @@ EXPERIMENT = Experiment(
         Erratum(
             "Section 4.2, success criterion",
             "evaluation",
-            "The upper 1 % confidence interval of a baseline with a correct unit.",
+            "The upper 1% confidence interval of a baseline with a correct unit.",
             (
                 "Student's quantile is taken at 8 degrees of freedom for any number of baseline "
                 "runs. On products there are seven, of ten: three that failed were left out by "

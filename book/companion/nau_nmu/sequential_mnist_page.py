@@ -78,7 +78,7 @@ def largest_targets(targets: Mapping[int, Tensor]) -> tuple[Table, Numbers]:
     numbers = {
         "last_length": lines[-1]["digits"],
         "last_sequences": lines[-1]["sequences"],
-        "five_share": f"{100 * lines[-1]['largest five']:.0f} %",
+        "five_share": f"{100 * lines[-1]['largest five']:.0f}%",
     }
     caption, folded = "Share of the sum of squared targets", "The shares, by number of digits"
     return Table(lines, caption, digits=2, folded=folded), numbers
@@ -109,7 +109,7 @@ def median_numbers(middle: pd.DataFrame, zero: Mapping[int, float], targets: Ten
     names = {"free-1": "NMU, no R_z", "sigma-1": "NAC•,σ", "logs-1": "NAC•,NMU"}
     numbers |= {name: at(model, 1) for name, model in names.items()}
     mean_digit = (targets - 5).square().mean().item() / zero[1]
-    return numbers | {"mean-1": f"{text(100 * mean_digit, 2)} %"}
+    return numbers | {"mean-1": f"{text(100 * mean_digit, 2)}%"}
 
 
 def against_independent(
@@ -126,7 +126,7 @@ def against_independent(
     table = table[list(lengths)].rename(columns=str).rename_axis("run").reset_index()
     caption = "Error divided by the yardstick of independent misreadings"
     shown = Table(table, caption, folded="Each run against independent misreadings")
-    return shown, {"factor_exact": f"{100 * max(exact):.0f} %" if exact else NOT_RUN}
+    return shown, {"factor_exact": f"{100 * max(exact):.0f}%" if exact else NOT_RUN}
 
 
 def weights(rows: Rows) -> tuple[Table, Numbers]:

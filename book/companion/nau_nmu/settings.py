@@ -29,6 +29,9 @@ Their simulation has subsets that are one input too long; :func:`companion.thres
 takes the task's own, which makes a difference of some percent, and none for products.
 """
 
+SIGNS = {"add": "a + b", "sub": "a − b", "mul": "a × b", "div": "a / b", "root": "√a", "squared": "a²"}
+"""Operation -> how it is written."""
+
 PENALTY_FACTORS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)
 """The factors λ̂ of the sparsity penalty in Figures 10 to 12."""
 

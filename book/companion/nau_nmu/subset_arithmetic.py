@@ -66,7 +66,7 @@ def lines(rows: pd.DataFrame, table: Lines = TABLE_6) -> Iterator[Comparison]:
 
     Published numbers are the authors' unrounded ones, from their summary and from their file of single
     runs; the gated unit, which these leave out, has the printed ones. The printed mean of *solved at* is a
-    fit. It is compared only where it is within 5 % of the mean of the authors' runs. Elsewhere that mean
+    fit. It is compared only where it is within 5% of the mean of the authors' runs. Elsewhere that mean
     is compared, with an interval of the same relative width. Their sparsity errors are halved where a beta
     distribution was fitted; ours are then halved likewise.
 
@@ -89,7 +89,7 @@ def lines(rows: pd.DataFrame, table: Lines = TABLE_6) -> Iterator[Comparison]:
         }
         for measure, (ours, printed) in found.items():
             if not np.isnan([ours.estimate, printed.estimate]).any():
-                yield Comparison(f"{line[0]}, {line[1]}, {measure}", ours, printed)
+                yield Comparison(f"{line[1]} on {nau_nmu.SIGNS[line[0]]}, {measure}", ours, printed)
 
 
 @cache
@@ -140,12 +140,12 @@ def _of(table: Lines, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table_6(rows: pd.DataFrame) -> Iterable[Comparison]:
-    yield from sorted(lines(rows), key=lambda one: not one.what.startswith("mul, NAC•,σ"))
+    yield from sorted(lines(rows), key=lambda one: not one.what.startswith("NAC•,σ on a × b"))
 
 
 def _table_2(rows: pd.DataFrame) -> Iterable[Claim | Later]:
     """Its numbers, and what section 4.1.2 says of them."""
-    yield lambda: sorted(lines(rows, TABLE_2), key=lambda one: not one.what.startswith("mul, NMU"))
+    yield lambda: sorted(lines(rows, TABLE_2), key=lambda one: not one.what.startswith("NMU on a × b"))
 
     def found(column: str, statistic: Callable, *line: str) -> Interval:
         part = rows[(rows["operation"] == line[0]) & (rows["model"] == line[1])]
@@ -178,7 +178,7 @@ def _table_2(rows: pd.DataFrame) -> Iterable[Claim | Later]:
 
 def _late(operation: str, model: str) -> Explanation:
     """Rows of some logs were read out of order, see :mod:`companion.nau_nmu.late`."""
-    what = f"{operation}, {model}, solved at, mean"
+    what = f"{model} on {nau_nmu.SIGNS[operation]}, solved at, mean"
 
     def both(read: Read) -> tuple[pd.Series, pd.Series]:
         """When our runs are solved, and the authors' which are not late."""
@@ -204,9 +204,9 @@ def _late(operation: str, model: str) -> Explanation:
             f" Trained again from the authors' weights and batches, these are solved at iterations {times}."
         )
         return (
-            f"{model} on {operation}: the authors read the rows of some logs out of order (chapter late). "
-            f"{int(late.sum())} of their {len(theirs)} published runs are late for that; the mean of the "
-            f"others is {text(soon.mean())}, ours {text(ours.mean())}."
+            f"{model} on {nau_nmu.SIGNS[operation]}: the authors read the rows of some logs out of order "
+            f"(chapter late). {int(late.sum())} of their {len(theirs)} published runs are late for that; "
+            f"the mean of the others is {text(soon.mean())}, ours {text(ours.mean())}."
         ) + (retrained if times else "")
 
     return Explanation((what,), said, size)
@@ -336,7 +336,7 @@ EXPERIMENT = Experiment(
             "experiment",
             _table_2,
             headline="success rate of the NMU on multiplication",
-            published="98 %",
+            published="98%",
             runs=1100,
             rows=partial(_of, TABLE_2),
             explanations=(_late("add", "NAC+"), _late("add", "NAU"), _late("sub", "NAU")),
@@ -348,12 +348,12 @@ EXPERIMENT = Experiment(
             "experiment",
             _table_6,
             headline="success rate of NAC•,σ on multiplication",
-            published="100 %",
+            published="100%",
             runs=6600,
             rows=partial(_of, TABLE_6),
             explanations=(
                 Explanation(
-                    tuple(f"{operation}, Gated NAU/NMU, success rate" for operation in TABLE_6),
+                    tuple(f"Gated NAU/NMU on {sign}, success rate" for sign in nau_nmu.SIGNS.values()),
                     "With 32-bit numbers, as the authors have them, the test error of the doubly gated unit "
                     "is not a number before its first update, and their code stops or goes on with it.",
                 ),

@@ -123,7 +123,7 @@ EXPERIMENT = Experiment(
             "experiment",
             _table_1,
             headline="success rate of the NMU",
-            published="94 %",
+            published="94%",
             seeds=100,
             iterations=200_000,
             runs=300,

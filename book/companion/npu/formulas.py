@@ -15,6 +15,9 @@ from torch import nn
 
 __all__ = ["latex", "learned_equations"]
 
+_WIDTH = 100
+"""Letters of the terms that stand in one line of an equation."""
+
 
 def learned_equations(
     weights: Mapping[str, Any], names: Sequence[str], digits: int | None = None
@@ -69,14 +72,29 @@ def learned_equations(
 
 
 def latex(weights: Mapping[str, Any], names: Sequence[str], digits: int) -> str:
-    """The equations as LaTeX, one below the other; arguments as in :func:`learned_equations`.
+    """The equations as LaTeX, one below the other, long ones over several lines; arguments as in
+    :func:`learned_equations`.
 
     >>> weights = {"field.0.weight": [[0.5]], "field.0.gate": [1.0], "field.1.weight": [[-2.0]]}
     >>> print(latex(weights, ["x"], digits=1))
     \\begin{aligned}\\dot x &= - 2 x^{0.5}\\end{aligned}
     """
     lines = [
-        rf"\dot {name} &= {sympy.latex(formula)}"
+        line
         for name, formula in zip(names, learned_equations(weights, names, digits), strict=True)
+        for line in _lines(rf"\dot {name} &=", formula)
     ]
     return r"\begin{aligned}" + r" \\ ".join(lines) + r"\end{aligned}"
+
+
+def _lines(begin: str, formula: sympy.Expr) -> list[str]:
+    lines, width = [begin], 0
+    for term in formula.as_ordered_terms():
+        width += len(str(term))
+        if width > _WIDTH and width > len(str(term)):
+            lines.append(r"&\quad")
+            width = len(str(term))
+        written = sympy.latex(term)
+        first = lines == [begin]
+        lines[-1] += f" {written}" if first or written.startswith("-") else f" + {written}"
+    return lines

@@ -218,7 +218,7 @@ def selection(rows: Rows, ran: Rows) -> tuple[Table, Numbers]:
         "selection_inside": f"{inside} of {len(lines)}",
         "selection_outside": ". ".join(outside) or "None lies outside",
     }
-    return Table(lines, "Median test error of the ten best of so many runs, with 95 % intervals"), numbers
+    return Table(lines, "Median test error of the ten best of so many runs, with 95% intervals"), numbers
 
 
 def parameters(ran: Rows, p: SimpleNamespace) -> Table:

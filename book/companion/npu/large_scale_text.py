@@ -221,7 +221,7 @@ def gates(rows: Rows, ran: Rows, p: SimpleNamespace) -> Numbers:
         together = all(one.overlaps(other) for one, other in product(four, four))
         place = f"on {SIGNS[operation]} the medians of the four combinations lie between"
         overlap = "overlap" if together else "do not all overlap"
-        effects.append(f"{place} {' and '.join(ends)}, and their 95 % intervals {overlap}")
+        effects.append(f"{place} {' and '.join(ends)}, and their 95% intervals {overlap}")
     for operation in POSITIVE:
         npu, real = (printed_points(operation, model)["test_mse"].median() for model in ("NPU", "RealNPU"))
         ours = middle(ran, "NPU", operation) / middle(ran, "RealNPU", operation)

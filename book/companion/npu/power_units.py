@@ -66,8 +66,11 @@ def spiral(x: float) -> Figure:
             colour, marker = unit_style(name)
             axis.plot(*way.T, color=colour, marker=marker, markevery=50, markersize=7, label=name)
         for at in range(0, 201, 50):
-            axis.annotate(f"{gates[at]:g}", ways["NPU"][at], (6, 6), textcoords="offset points")
-        axis.plot(0, 0, "+", color="#1A1A1A", markersize=11)
+            outside = 14 * ways["NPU"][at] / np.linalg.norm(ways["NPU"][at])
+            place = dict(textcoords="offset points", ha="center", va="center")
+            axis.annotate(f"{gates[at]:g}", ways["NPU"][at], outside, **place)
+        axis.plot(0, 0, "x", color="#D55E00", markersize=13, markeredgewidth=2.5, zorder=4)
+        axis.margins(0.12)
         axis.set(xlabel="real part", ylabel="imaginary part", aspect="equal")
         axis.legend(loc="upper left")
     return figure

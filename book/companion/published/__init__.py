@@ -2,7 +2,7 @@
 
 * ``nau_nmu_table1``, ``nau_nmu_table2``, ``nau_nmu_table5``, ``nau_nmu_table6``: the tables of Madsen &
   Johansen (2020) as printed; shares as fractions, ``plus`` and ``minus`` are the distances to the ends of the
-  95 % interval;
+  95% interval;
 * ``nau_nmu_table6_repo_fullprecision``: the authors' unrounded summary of Table 6, with sample means and
   medians recomputed from their file of single runs;
 * ``nau_nmu_runs``: their single runs of Table 6, seeds 0 to 49 of 60 lines; ``logged_points`` counts the rows

@@ -67,14 +67,14 @@ def _errors_times(factor: float) -> Corruption:
 
 
 CORRUPTIONS: Mapping[str, Corruption] = {
-    "20 % of successes lost": _lose(0.2),
-    "40 % of successes lost": _lose(0.4),
+    "20% of successes lost": _lose(0.2),
+    "40% of successes lost": _lose(0.4),
     "solved at × 2": _times("solved_at", 2.0),
     "sparsity error × 10": _times("sparsity_error", 10.0),
     "errors × 10": _errors_times(10.0),
 }
 """What is done to the rows, by name."""
-RANDOM = ("20 % of successes lost", "40 % of successes lost")
+RANDOM = ("20% of successes lost", "40% of successes lost")
 """Those that chance decides."""
 
 

@@ -35,8 +35,10 @@ class Taken:
 
     Args:
         experiment: its name.
-        new, known, replaced, older: how many rows were added, were here already, took the place of one here
-            that is older than its code, and are older than the present code themselves.
+        new: how many rows were added.
+        known: how many were here already.
+        replaced: how many took the place of one here that is older than its code.
+        older: how many are older than the present code themselves.
     """
 
     experiment: str
