@@ -373,7 +373,7 @@ def test_a_table_as_a_page_and_as_text():
     table = tables.Table(frame, "Success rates")
     page = table._repr_html_()
     for part in (
-        "<caption>Success rates</caption>",
+        '<p class="nalm-caption">Success rates</p>',
         "0.64 [0.445, 0.798]",
         "0.080 ± 0.021",
         "50,000",
