@@ -64,6 +64,10 @@ TROUBLE = r"""async () => {
         ...[...document.querySelectorAll('.nalm-box')]
             .filter(box => innerWidth >= 960 && box.scrollWidth > box.clientWidth + 1)
             .map(box => 'table that is cut: ' + box.getAttribute('aria-label')),
+        ...[...document.querySelectorAll('.cell_output img')]
+            .filter(figure => figure.clientWidth && figure.style.width)
+            .filter(figure => 12.5 * figure.clientWidth / parseFloat(figure.style.width) < 9)
+            .map(figure => 'figure with ticks below 9 px: ' + figure.alt),
         ...(root.scrollWidth > innerWidth + 1
             ? ['wider than the window by ' + (root.scrollWidth - innerWidth) + ' px'] : []),
     ];
@@ -227,7 +231,8 @@ def test_a_figure_opens_at_its_full_size_and_is_dark_on_a_dark_page(reader: Read
         shown.and_(reader.page.locator(".as-is")),
     )
     assert "invert" in graph.evaluate(filtered) and map_.first.evaluate(filtered) == "none"
-    assert graph.evaluate("image => image.width") < 390
+    assert graph.evaluate("image => image.width") < 700 and map_.first.evaluate("image => image.width") < 390
+    assert graph.locator("..").evaluate("link => link.clientWidth < 390 && link.scrollWidth > 390")
     graph.locator("..").focus()
     reader.page.keyboard.press("Enter")
     whole = reader.page.locator("dialog.enlarged[open] img")
@@ -317,6 +322,7 @@ def test_trouble_is_noticed(reader: Reader, html: Path) -> None:
               <div class="nalm-box" aria-label="wide" style="overflow: auto; width: 9px">
               <p style="width: 99px"></p></div>
               <img src="nowhere.png" alt="x.png"><img alt="" src="data:,">
+              <div class="cell_output"><img alt="small" style="width: 700px; max-width: 366px"></div>
               <p>$$ raw</p><div class="math">x</div></main>
               <script>console.error("said"); fetch("https://example.org/far").catch(() => null);
               missing()</script>"""
@@ -337,6 +343,7 @@ def test_trouble_is_noticed(reader: Reader, html: Path) -> None:
         "image without alt text",
         "alt text is a file: x.png",
         "image that does not load",
+        "figure with ticks below 9 px: small",
         "formula not set",
         "TeX in the text",
         "table that is cut: wide",
