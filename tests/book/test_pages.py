@@ -354,12 +354,13 @@ def test_trouble_is_noticed(reader: Reader, html: Path) -> None:
 
 
 ASKED = ["intro", "scoreboard", "bibliography", "beyond/which-unit", "division/mixed-signs"]
-"""Pages of every kind; ``make test-fresh`` asks all of them."""
+"""Pages of every kind; ``make test-fresh`` asks all of them, at both widths in both themes."""
+TWO_WINDOWS = {"desk": ("light",), "phone": ("dark",)}
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_a_page_needs_no_eyes_colours_or_mouse(browser: Browser, html: Path, name: str) -> None:
-    assert violations(browser, html / "book" / f"{name}.html") == []
+    assert violations(browser, html / "book" / f"{name}.html", TWO_WINDOWS) == []
 
 
 def test_a_violation_is_found(browser: Browser, tmp_path: Path) -> None:

@@ -212,15 +212,17 @@ def _best(unit: str, operation: str, rung: int, rows: pd.DataFrame) -> list[Sett
     divide them by the variance of its targets changes no rank.
     """
     runs = rung_runs(unit, operation, rung, rows)
-    keys = keys_of(runs)
-    known = rows.set_index("key")["valid_mse"] if len(rows) else pd.Series(dtype=float)
-    if not runs or not set(keys) <= set(known.index):
+    if not runs or rows.empty:
+        return []
+    places = pd.Index(rows["key"]).get_indexer(keys_of(runs))
+    if (places < 0).any():
         return []
     errors = pd.DataFrame(
-        [
-            {"setting": run.labels["setting"], "range": run.task.label(), "error": known[key]}
-            for key, run in zip(keys, runs, strict=True)
-        ]
+        {
+            "setting": [run.labels["setting"] for run in runs],
+            "range": [run.task.label() for run in runs],
+            "error": rows["valid_mse"].to_numpy()[places],
+        }
     )
     errors = errors.fillna({"error": np.inf})  # a run that diverged is the last
     table = errors.pivot_table(values="error", index="setting", columns="range", aggfunc="mean", sort=False)
