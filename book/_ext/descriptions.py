@@ -69,15 +69,15 @@ def entries(model: type) -> str:
     >>> entries(Step)
     '(size: float, names: list[str] = [], key: Callable[[str], int] = ...)'
     """
-    arguments, written, stars = [], kinds(model), 0
+    arguments, written, starred = [], kinds(model), False
     for field in filter(lambda one: one.init, dataclasses.fields(model)):
         default = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
         shown = "..." if callable(default) or repr(default).startswith("<") else repr(default)
-        if field.kw_only and not stars:
+        if field.kw_only and not starred:
             arguments.append("*")
-            stars = 1
+            starred = True
         kind = f"{field.name}: {written[field.name]}"
         arguments.append(kind if default is dataclasses.MISSING else f"{kind} = {shown}")
     return f"({', '.join(arguments)})"

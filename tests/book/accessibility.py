@@ -1,9 +1,8 @@
 """What axe-core finds wrong with a page for people who do not see it, see few colours or use no mouse.
 
-As a test, part of ``make test-fresh``, it asks every page in every window; test_pages.py asks some in two.
+As a test, part of ``make test-fresh``, it asks every page; test_pages.py asks some.
 """
 
-from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import axe_playwright_python
 from playwright.sync_api import Browser
 
 WIDTHS = {"desk": 1280, "phone": 390}
-EVERY_WINDOW = {"desk": ("light", "dark"), "phone": ("light", "dark")}
 AT_ONCE = "*, ::before, ::after { transition: none !important; animation: none !important }"
 """A theme's colours without the way there: axe-core may look while a button still changes."""
 ASKED = """async () => (await axe.run(
@@ -25,18 +23,15 @@ def script() -> str:
     return (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
-def violations(
-    browser: Browser, file: Path, windows: Mapping[str, Sequence[str]] = EVERY_WINDOW
-) -> list[str]:
-    """Of a built page; ``windows`` has the themes of each width."""
+def violations(browser: Browser, file: Path) -> list[str]:
+    """Of a built page, on a desk and on a phone, in both themes."""
     found = []
-    for name, themes in windows.items():
-        width = WIDTHS[name]
+    for name, width in WIDTHS.items():
         page = browser.new_page(viewport={"width": width, "height": 900})
         page.goto(file.as_uri(), wait_until="load")
         page.add_style_tag(content=AT_ONCE)
         page.evaluate(script())
-        for theme in themes:
+        for theme in ("light", "dark"):
             page.evaluate(
                 "theme => Object.assign(document.documentElement.dataset, {mode: theme, theme: theme})", theme
             )

@@ -431,23 +431,23 @@ def test_nau_nmu_table_2_differs_if_fewer_are_solved(book):
     assert line["verdict"] == "differs" and "NMU on a × b, success rate" in line["differing"]
 
 
-def _with_a_number():
-    """The judged experiments whose published value is a number."""
-    shown = board_module.load().set_index(["paper", "item"])["ours"]
-    items = [item for item in ITEMS if re.fullmatch(r"[\d.]+%?", item.published)]
-    return [item for item in items if item.kind == "experiment" and shown[item.paper, item.name]]
-
-
-@pytest.mark.parametrize("item", _with_a_number(), ids=lambda item: f"{item.paper} {item.name}")
-def test_the_first_statement_compares_what_stands_on_the_board(item):
+def test_the_first_statement_compares_what_stands_on_the_board():
     """The board shows the number of the first statement beside the published one."""
-    rows = pd.concat([part for part in map(read, item.experiment) if not part.empty], ignore_index=True)
-    number, percent = item.published.rstrip("%"), item.published.endswith("%")
-    digits = len(number.partition(".")[2]) + 2 * percent
-    first = item.compared_with(item.select(rows))[0]
-    if isinstance(first, Claim):  # it has no number, only words
-        return
-    assert abs(first.published.estimate - float(number) / 100**percent) <= 0.501 * 10.0**-digits
+    ours = board_module.load().set_index(["paper", "item"])["ours"]
+    compared, wrong = 0, []
+    for item in ITEMS:
+        number, percent = item.published.rstrip("%"), item.published.endswith("%")
+        judged = item.kind == "experiment" and ours[item.paper, item.name]
+        if not (judged and re.fullmatch(r"[\d.]+", number)):
+            continue
+        rows = pd.concat([part for part in map(read, item.experiment) if not part.empty], ignore_index=True)
+        first = item.compared_with(item.select(rows))[0]
+        if isinstance(first, Comparison):  # a sentence has no published number
+            compared += 1
+            digits = len(number.partition(".")[2]) + 2 * percent
+            if abs(first.published.estimate - float(number) / 100**percent) > 0.501 * 10.0**-digits:
+                wrong.append((item.paper, item.name))
+    assert compared >= 10 and wrong == []
 
 
 def test_nau_nmu_table_2_waits_for_all_its_models(book):
