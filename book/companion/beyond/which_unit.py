@@ -23,6 +23,7 @@ from companion import measures
 from companion.division.compared import MODIFIED, REAL_NPU
 from companion.experiment.tables import text
 from companion.measures import Interval
+from companion.nau_nmu import settings as nau_nmu
 from companion.npu.simple_arithmetic import ERRORS
 from companion.recorded import read
 
@@ -59,15 +60,7 @@ __all__ = [
 
 NOT_MEASURED = "not measured"
 
-OPERATIONS = {
-    "add": "a + b",
-    "sub": "a − b",
-    "mul": "a · b",
-    "div": "a / b",
-    "root": "√a",
-    "squared": "a²",
-    "reciprocal": "1 / a",
-}
+OPERATIONS = nau_nmu.SIGNS | {"reciprocal": "1 / a"}
 _ONE_OPERAND = ("root", "squared", "reciprocal")
 
 _SAME = ("NAC+", "NAC•", "NALU", "NAU", "NMU", "Linear")
