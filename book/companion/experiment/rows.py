@@ -63,7 +63,7 @@ class Rows:
     def count(self, **where: Any) -> str:
         """How many runs are solved, ``"16 of 25"``."""
         part = self.of(**where)
-        return f"{int(part.success.sum())} of {len(part)}" if len(part) else NOT_RUN
+        return f"{int(part.success.sum()):,} of {len(part):,}" if len(part) else NOT_RUN
 
     def rate(self, **where: Any) -> str:
         """The success rate with Wilson's interval."""
@@ -72,7 +72,7 @@ class Rows:
 
     def share(self, which: pd.Series | np.ndarray) -> str:
         """How many of the rows a condition holds for, ``"3 of 9"``."""
-        return f"{int(np.sum(which))} of {len(self)}" if len(self) else NOT_RUN
+        return f"{int(np.sum(which)):,} of {len(self):,}" if len(self) else NOT_RUN
 
     def middle(
         self, column: str, digits: int = 3, statistic: Callable[[pd.Series], float] = pd.Series.median

@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Any
 import matplotlib
 import numpy as np
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
 
-from companion.figures.styles import WIDTH, Figure, axis_name, legend, legend_entry, require, style, styles_of
+from companion.figures.styles import (
+    WIDTH,
+    Figure,
+    axis_name,
+    legend,
+    legend_entry,
+    require,
+    style,
+    styles_of,
+    tick,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +136,7 @@ def courses(
                     linewidth=1.6,
                 )
             axis.set(title=name, xlabel=xlabel)
-            axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+            axis.xaxis.set_major_formatter(FuncFormatter(tick))
         handles = [
             Line2D(
                 [],

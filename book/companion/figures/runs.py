@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from companion.figures.styles import (
     WIDTH,
@@ -20,6 +20,7 @@ from companion.figures.styles import (
     require,
     style,
     styles_of,
+    tick,
     unit_style,
 )
 
@@ -170,7 +171,7 @@ def scatter(
                 for ticks, (low, high) in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
                     if high < 100 * low:  # few powers of ten for ticks, many labels between them
                         ticks.set_major_locator(LogLocator(subs=(1, 2, 5)))
-                        ticks.set_major_formatter(StrMethodFormatter("{x:,g}"))
+                        ticks.set_major_formatter(FuncFormatter(tick))
                         ticks.set_minor_formatter(NullFormatter())
                 if line == len(rows) - 1:
                     axis.set_xlabel(xlabel or axis_name(x))

@@ -32,6 +32,7 @@ __all__ = [
     "require",
     "style",
     "styles_of",
+    "tick",
     "unit_style",
 ]
 
@@ -272,6 +273,15 @@ def hollow(colour: str = "#4C4C4C", size: float = 10) -> dict[str, Any]:
     """How a published number is drawn: a ring."""
     ring = {"marker": "o", "markersize": size, "markerfacecolor": "none", "markeredgecolor": colour}
     return ring | {"linestyle": "none"}
+
+
+def tick(number: float, _: int | None = None) -> str:
+    """A number beside an axis, as in tables.
+
+    >>> tick(5e6), tick(0.5)
+    ('5,000,000', '0.5')
+    """
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:g}"
 
 
 def axis_name(column: str) -> str:
