@@ -43,9 +43,12 @@
         return;
       }
       const good = units.filter((one) => one.good), best = units[0];
+      const named = (which) => good.filter(which).map((one) => one.unit).join(", ");
+      const equal = (one) => one.solved === best.solved && one.runs === best.runs;
+      const others = named((one) => !equal(one));
       said.textContent = good.length === 0 ? `None of ${units.length} units solved a run.`
-        : `${best.unit}: ${best.solved} of ${best.runs} runs` +
-          `${good.length > 1 ? `; not significantly worse: ${good.slice(1).map((one) => one.unit).join(", ")}` : ""}. ` +
+        : `${named(equal)}: ${best.solved} of ${best.runs} runs` +
+          `${others ? `; not significantly worse: ${others}` : ""}. ` +
           (best.seeds ? `Train ${best.seeds} seeds, so that one of them is solved with 95% probability.` : "");
       table.append(element("thead", {}, row("th", ["unit", "solved", "rate, 95% interval", "solved at iteration, median"])),
         element("tbody", {}, ...units.map((one) => row("td", [one.unit, `${one.solved} of ${one.runs}`,

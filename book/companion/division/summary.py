@@ -227,7 +227,7 @@ def figure_rates(rows: Rows, units: list[str]) -> Figure:
                 axis.plot(estimate, at, marker, color=colour, markersize=4, label=unit, gid=unit)
             axis.set(title=f"{inputs} inputs", xlabel="success rate", xlim=(-0.03, 1.03))
             axis.set_yticks(range(len(PLACES)), PLACES)
-            axis.axvline(TICK, color="gray", linewidth=0.6, linestyle=":")
+            axis.axvline(TICK, color="#1A1A1A", linewidth=1.2, linestyle=":")
         axes[0].invert_yaxis()
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
     return figure
