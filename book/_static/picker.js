@@ -45,10 +45,10 @@
       const good = units.filter((one) => one.good), best = units[0];
       const named = (which) => good.filter(which).map((one) => one.unit).join(", ");
       const equal = (one) => one.solved === best.solved && one.runs === best.runs;
-      const others = named((one) => !equal(one));
+      const rest = named((one) => !equal(one));
       said.textContent = good.length === 0 ? `None of ${units.length} units solved a run.`
         : `${named(equal)}: ${best.solved} of ${best.runs} runs` +
-          `${others ? `; not significantly worse: ${others}` : ""}. ` +
+          `${rest ? `; not significantly worse: ${rest}` : ""}. ` +
           (best.seeds ? `Train ${best.seeds} seeds, so that one of them is solved with 95% probability.` : "");
       table.append(element("thead", {}, row("th", ["unit", "solved", "rate, 95% interval", "solved at iteration, median"])),
         element("tbody", {}, ...units.map((one) => row("td", [one.unit, `${one.solved} of ${one.runs}`,
