@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -12,7 +13,7 @@ from nalm.training import Ensemble, Run
 from nalm.training.evaluation import Evaluation
 from nalm.training.stacked import Tensors
 
-__all__ = ["SequenceEnsemble"]
+__all__ = ["ReadOnce", "SequenceEnsemble"]
 
 IMAGES_AT_ONCE = 2_000
 """Images that are read at once: bounds the memory of an evaluation, not its result."""
@@ -38,19 +39,25 @@ class SequenceEnsemble(Ensemble):
         if compiled:
             raise ValueError("Sequences of digits are not trained compiled; leave compiled at None.")
         super().__init__(runs, device, compiled=False, together=1)
-        self.evaluate = _ReadOnce(
+        self.evaluate = ReadOnce(
             self.model, self.runs, self.update.shared, self.device, lambda function: function
         )
 
 
-class _ReadOnce(Evaluation):
+class ReadOnce(Evaluation):
+    """Errors of runs on sequences, for which each image is read once."""
+
+    @cached_property
+    def needed(self) -> Tensor:
+        """The images that are in any sequence."""
+        return torch.cat([group.examples.inputs.flatten() for group in self.groups]).unique()
+
     @torch.no_grad()
     def __call__(self, parameters: Tensors) -> Tensors:
         errors = {group.name: torch.empty(self.size, device=self.device) for group in self.groups}
-        needed = torch.cat([group.examples.inputs.flatten() for group in self.groups]).unique()
         for run in range(self.size):
             of_run = {name: values[run] for name, values in parameters.items()}
-            numbers = self.model.apply(lambda module: self._numbers(module, needed), of_run, training=False)
+            numbers = self.model.apply(lambda module: self._numbers(module), of_run, training=False)
             for group in self.groups:
                 if run in group.runs:
                     read, targets = numbers[group.examples.inputs], group.targets[group.runs.index(run)]
@@ -60,11 +67,12 @@ class _ReadOnce(Evaluation):
                     errors[group.name][run] = (states - targets).square().mean()
         return errors
 
-    def _numbers(self, module: DigitSequenceNetwork, needed: Tensor) -> Tensor:
+    def _numbers(self, module: DigitSequenceNetwork) -> Tensor:
         """A number for each image of the shared table, NaN where none is needed."""
         parts = [
-            module.reader(self.task.model_inputs(part, self.shared)) for part in needed.split(IMAGES_AT_ONCE)
+            module.reader(self.task.model_inputs(part, self.shared))
+            for part in self.needed.split(IMAGES_AT_ONCE)
         ]
         return torch.full_like(self.shared["labels"], torch.nan, dtype=torch.float32).index_copy(
-            0, needed, torch.cat(parts)
+            0, self.needed, torch.cat(parts)
         )

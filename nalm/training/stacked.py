@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from nalm.training.run import Run
 
-__all__ = ["StackedModel", "per_run"]
+__all__ = ["StackedModel", "at", "per_run"]
 
 Tensors = dict[str, Tensor]
 
@@ -65,7 +65,7 @@ class StackedModel:
 
         def mapped(*arguments: Any) -> Any:
             def of(run: int) -> list:
-                return [_at(a, d, run) for a, d in zip(arguments, in_dims, strict=True)]
+                return [at(a, d, run) for a, d in zip(arguments, in_dims, strict=True)]
 
             results = [function(*of(run)) for run in range(len(tree_leaves(arguments[0])[0]))]
             return tree_map(lambda *tensors: torch.stack(tensors), *results)
@@ -73,9 +73,10 @@ class StackedModel:
         return mapped
 
 
-def _at(argument: Any, dims: Any, run: int) -> Any:
+def at(argument: Any, dims: Any, run: int) -> Any:
+    """The argument of one run, as ``in_dims`` of ``vmap`` says which of its parts are stacked over runs."""
     if isinstance(dims, dict):
-        return {name: _at(argument[name], dims[name], run) for name in argument}
+        return {name: at(argument[name], dims[name], run) for name in argument}
     return argument if dims is None else tree_map(lambda t: t[run], argument)
 
 

@@ -8,6 +8,7 @@ from nalm.training.ode.adjoint import AdjointEnsemble
 from nalm.training.ode.ensemble import NODEEnsemble
 from nalm.training.ode.hager_zhang import HagerZhangEnsemble
 from nalm.training.sequences import SequenceEnsemble
+from nalm.training.side_by_side import SideBySide
 
 __all__ = ["trainer_of"]
 
@@ -19,5 +20,5 @@ def trainer_of(run: Run, device: str = "cpu") -> type[Ensemble]:
     if isinstance(run.model, NODE):
         return HagerZhangEnsemble if isinstance(run.recipe.finish, HagerZhangLBFGS) else NODEEnsemble
     if isinstance(run.model, DigitSequence):
-        return SequenceEnsemble
+        return SideBySide if device.startswith("cuda") else SequenceEnsemble
     return GraphedEnsemble if device.startswith("cuda") else Ensemble
