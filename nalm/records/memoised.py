@@ -42,6 +42,9 @@ MOST_ITERATIONS = 10**8
 LARGEST_ENSEMBLE = 256
 """Rows are recorded after each ensemble; more runs at once are hardly faster on a CPU."""
 
+SIDE_BY_SIDE = 10
+"""Runs of a large model that a CUDA device trains at once."""
+
 LARGEST_DRAW = 2**19
 """Numbers that an ensemble draws per update: 2 MiB, of which a core's cache holds most. With wide inputs,
 larger ensembles are slower.
@@ -149,7 +152,8 @@ def run_all(
             # Grouped before the recorded runs are taken out, so that an interrupted sweep finds its ensembles
             # and their checkpoints again.
             ensembles = [
-                [run for run in ensemble if run.key not in known] for ensemble in ensembles_of(runs, places)
+                [run for run in ensemble if run.key not in known]
+                for ensemble in ensembles_of(runs, places if device == "cpu" or team else 1, device)
             ]
             _train(
                 [ensemble for ensemble in ensembles if ensemble],
@@ -305,7 +309,7 @@ def _say_where_from(found: list[tuple[Store, dict[str, Any]]]) -> None:
         print(f"{older:,} of {len(found):,} rows are older than the code that they depend on.")
 
 
-def ensembles_of(runs: Sequence[Run], places: int) -> list[list[Run]]:
+def ensembles_of(runs: Sequence[Run], places: int, device: str = "cpu") -> list[list[Run]]:
     """How :func:`run_all` groups runs into ensembles, of which ``places`` are trained at once.
 
     Runs of equal structure are trained together; where that leaves places without work, in smaller ensembles
@@ -318,7 +322,7 @@ def ensembles_of(runs: Sequence[Run], places: int) -> list[list[Run]]:
     share = len(runs) if len(groups) >= places else -(-len(runs) // places)
     ensembles = []
     for group in groups.values():
-        parts = -(-len(group) // min(share, _most_runs(group[0])))
+        parts = -(-len(group) // min(share, _most_runs(group[0], device)))
         # all places are done at the same time
         parts = -(-parts // places) * places if len(groups) == 1 else parts
         size = -(-len(group) // parts)
@@ -327,10 +331,10 @@ def ensembles_of(runs: Sequence[Run], places: int) -> list[list[Run]]:
     return sorted(ensembles, key=lambda ensemble: places_asked[id(ensemble[0])])
 
 
-def _most_runs(run: Run) -> int:
+def _most_runs(run: Run, device: str) -> int:
     """How many runs like this one an ensemble may hold."""
     if run.model.one_by_one:
-        return 1
+        return 1 if device == "cpu" else SIDE_BY_SIDE
     draw = run.task.noise_rows() * run.recipe.batch_size if run.recipe.stream != "common" else 1
     return max(1, min(LARGEST_ENSEMBLE, LARGEST_DRAW // draw))
 

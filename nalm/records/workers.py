@@ -85,10 +85,10 @@ def checkpoint_of(
     """The checkpoint of an ensemble of these runs, in a folder of results; training goes on only with the
     code that it began with.
 
-    It is written every half a minute; of a large model at every evaluation, the last one included.
+    It is written every half a minute; of a large model by itself at every evaluation, the last one included.
     """
     name = hashlib.sha256("".join([code(runs[0]), *(run.key for run in runs)]).encode()).hexdigest()[:16]
-    every = 0.0 if runs[0].model.one_by_one else CHECKPOINT_SECONDS
+    every = 0.0 if runs[0].model.one_by_one and len(runs) == 1 else CHECKPOINT_SECONDS
     return SealedCheckpoint(folder / CHECKPOINTS / f"{name}.pt", every, warn, PARTS)
 
 

@@ -1,8 +1,8 @@
 """Digit sequences on a CUDA device: the runs of an ensemble side by side.
 
 A network of this size leaves most of a large device idle, so the updates of all runs are branches of one CUDA
-graph. Convolutions are products of matrices, and all parameters of a run are updated as one vector. The
-evaluation, whose cells take thousands of steps, is replayed as well.
+graph, all parameters of a run are updated as one vector, and the evaluation, whose cells take thousands of
+steps, is replayed as well.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 from torch.utils._pytree import tree_map
 
-from nalm.models.digit_sequence import DigitCNN
 from nalm.training import graphed
+from nalm.training.checkpoint import Checkpoint
 from nalm.training.compiler import Eager
 from nalm.training.graphed import GraphedEnsemble
+from nalm.training.log import Log
 from nalm.training.run import Run
 from nalm.training.sequences import ReadOnce
 from nalm.training.stacked import StackedModel, Tensors, at, per_run
@@ -30,6 +30,9 @@ __all__ = ["SideBySide"]
 class SideBySide(GraphedEnsemble):
     """The :class:`~nalm.training.sequences.SequenceEnsemble` of a CUDA device. It takes the same runs and
     returns the same log, up to rounding.
+
+    Convolutions are those that give the same result every time, and in float32: cuDNN would otherwise take
+    TF32, with ten bits of mantissa.
 
     Args:
         runs: runs of one structure, whose model is a :class:`~nalm.models.DigitSequence`.
@@ -50,6 +53,13 @@ class SideBySide(GraphedEnsemble):
         self._fixed = self.update.constants, self.update.numbers
         self.evaluate = _Replayed(self.model, self.runs, self.update.shared, self.device)
 
+    def train(
+        self, progress: Callable[[int], None] = lambda iterations: None, checkpoint: Checkpoint | None = None
+    ) -> Log:
+        """As :meth:`nalm.training.Ensemble.train`."""
+        with torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):
+            return super().train(progress, checkpoint)
+
 
 class _OnStreams(StackedModel):
     """The same models, each run on a CUDA stream of its own."""
@@ -58,9 +68,6 @@ class _OnStreams(StackedModel):
         vars(self).update(vars(model))
         runs = len(next(iter(self.parameters.values())))
         self._streams = [torch.cuda.Stream(device) for _ in range(runs)] if device.type == "cuda" else []
-        reader = self._method.module.reader
-        assert isinstance(reader, DigitCNN)
-        reader.__class__ = _MatrixCNN
 
     def over_runs(self, function: Callable, in_dims: tuple) -> Callable:
         if not self._streams:
@@ -79,43 +86,6 @@ class _OnStreams(StackedModel):
             return tree_map(lambda *tensors: torch.stack(tensors), *results)
 
         return mapped
-
-
-class _MatrixCNN(DigitCNN):
-    """The same reader, whose convolutions are products of matrices."""
-
-    def forward(self, images: Tensor) -> Tensor:
-        maps = images.reshape(-1, 28, 28, 1)
-        for layer in (self.first, self.second):
-            assert layer.bias is not None
-            windows = _Windows.apply(maps)
-            weight = layer.weight.permute(2, 3, 1, 0).flatten(0, 2)
-            maps = torch.addmm(layer.bias, windows.flatten(3).flatten(0, 2), weight)
-            maps = maps.unflatten(0, windows.shape[:3]).permute(0, 3, 1, 2)
-            maps = torch.relu(functional.max_pool2d(maps, 2)).permute(0, 2, 3, 1)
-        return self.head(maps.permute(0, 3, 1, 2).flatten(1)).reshape(images.shape[:-2])
-
-
-class _Windows(torch.autograd.Function):
-    """(images, side, side, maps) -> (images, side - 4, side - 4, 5, 5, maps).
-
-    The gradient of a window is put back where the window was, and added; that of ``Tensor.unfold`` takes two
-    passes.
-    """
-
-    @staticmethod
-    def forward(maps: Tensor) -> Tensor:
-        return maps.unfold(1, 5, 1).unfold(2, 5, 1).permute(0, 1, 2, 4, 5, 3).contiguous()
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        """Nothing has to be kept."""
-
-    @staticmethod
-    def backward(ctx: Any, windows: Tensor) -> Tensor:
-        images, side, _, _, _, maps = windows.shape
-        columns = windows.permute(0, 5, 3, 4, 1, 2).reshape(images, maps * 25, side * side)
-        return functional.fold(columns, side + 4, 5).permute(0, 2, 3, 1)
 
 
 class _InPlace(Update):
