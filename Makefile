@@ -28,7 +28,7 @@ help:
 	@echo 'make execute         run a chapter as it is and write its outputs into it, as they are committed: CHAPTER=book/…'
 	@echo 'make live            build the book and serve it on this machine, PORT=$(PORT)'
 	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 CONFIRM=1 ARGS="…"'
-	@echo 'make compare-code    run the code of a commit and the present one side by side, bit for bit: AGAINST=COMMIT EXPERIMENT=…'
+	@echo 'make compare-code    run the code of a commit and the present one side by side, bit for bit: AGAINST=COMMIT WITH=another-python EXPERIMENT=…'
 	@echo 'make compare         compare a unit of your own with the NAU and the NMU: UNIT=square.py:SquareUnit ITERATIONS=5000 SEEDS=10 ARGS="…"'
 	@echo 'make leaderboard     write the leaderboard and the head of it in the README; or print it with a unit of your own: UNIT=square.py:SquareUnit ARGS="--operation mul --seeds 10"'
 	@echo 'make replay          train the recorded runs of an experiment as the authors did, seed by seed: EXPERIMENT=division/no-redundancy ARGS="--results publish"'
@@ -80,8 +80,9 @@ verify: $(READY)
 	$(BIN)/python -m companion.verification.__main__ $(if $(ROWS),--rows $(ROWS)) $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(if $(STALE),--stale) $(if $(CONFIRM),--confirm) $(ARGS)
 
 compare-code: $(READY)
-	@test -n '$(AGAINST)' || { echo 'Say with which code: make compare-code AGAINST=COMMIT.' >&2; exit 1; }
-	$(BIN)/python -m companion.verification.sidebyside '$(AGAINST)' $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(ARGS)
+	@test -n '$(AGAINST)$(WITH)' || { \
+	  echo 'Say with which code or PyTorch: make compare-code AGAINST=COMMIT WITH=/path/to/python.' >&2; exit 1; }
+	$(BIN)/python -m companion.verification.sidebyside $(AGAINST) $(if $(WITH),--python '$(WITH)') $(if $(EXPERIMENT),--experiment $(EXPERIMENT)) $(ARGS)
 
 compare: $(READY)
 	@test -n '$(UNIT)' || { echo 'Say which unit: make compare UNIT=square.py:SquareUnit.' >&2; exit 1; }

@@ -23,6 +23,7 @@ from nalm.records.code import least_fresh
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from companion.recorded import spent
 from companion.scoreboard import EXPERIMENTS, PAPERS, VERDICTS, load
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +36,7 @@ def results_of(page: str) -> dict[str, None]:
 
 
 def hours(seconds: float) -> str:
-    """Hours of one core, or minutes.
+    """Hours, or minutes.
 
     >>> hours(90), hours(6000), hours(600_000)
     ('2 minutes', '1.7 hours', '167 hours')
@@ -43,6 +44,12 @@ def hours(seconds: float) -> str:
     if seconds < 3600:
         return f"{max(1, round(seconds / 60))} minutes"
     return f"{seconds / 3600:,.{1 if seconds < 36_000 else 0}f} hours"
+
+
+def cost(names: list[str]) -> str:
+    """What the rows of results files took."""
+    core, gpu = map(sum, zip(*map(spent, names), strict=True))
+    return f"{hours(core)} of one core" + (f" and {hours(gpu)} of a GPU" if gpu else "")
 
 
 class Card(Written):
@@ -83,7 +90,7 @@ class Card(Written):
             fresh = least_fresh([of(name) for name in names])
             yield (
                 f"{sum(map(len, parts)):,} runs in its results files · "
-                f"{hours(sum(part['seconds'].sum() for part in parts))} of one core · "
+                f"{cost(names)} · "
                 f"{{doc}}`{fresh} </book/beyond/verify>`"
             )
             yield ""
@@ -105,9 +112,8 @@ class Card(Written):
                 *(f"make verify EXPERIMENT={name}" for name in names),
             )
             for name in names:
-                part = rows(name)
-                cost = hours(part["seconds"].sum())
-                yield f"* `{name}`: {len(part):,} runs, {cost}, {of(name)}; {{rows}}`{name}`"
+                said = f"{len(rows(name)):,} runs, {cost([name])}, {of(name)}"
+                yield f"* `{name}`: {said}; {{rows}}`{name}`"
             yield ""
         source = f"{'../' * self.env.docname.count('/')}_sources/{page}"
         yield from (f'<a href="{source}" download>The page as a notebook</a>', "")

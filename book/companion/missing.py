@@ -28,7 +28,7 @@ from nalm.training import Run
 from companion.beyond import leaderboard, tuned
 from companion.nau_nmu import digit_runs, hidden_sizes, settings, subset_shapes
 from companion.npu import fractional_sir
-from companion.recorded import read
+from companion.recorded import devices, is_gpu, read
 from companion.replay import replayed, replays
 
 __all__ = ["QUEUE", "Job", "left", "listed", "table", "train"]
@@ -240,16 +240,22 @@ def _of_any_length(run: Run) -> str:
 
 
 def _pace(job: Job, keys: Collection[str], folders: Iterable[Path]) -> float:
-    """Seconds of a core per update of a run: of the job's own runs, as far as they are recorded, else of all
-    in the file of likewise ones.
+    """Seconds of a core per update of a run: of the job's own runs, as far as they are recorded from cores,
+    else of all in the file of likewise ones.
     """
     own, alike = (
-        pd.concat([read(name, folder) for folder in folders])
+        pd.concat([_of_cores(name, folder) for folder in folders])
         for name in (job.results, job.like or job.results)
     )
     own = own[own["key"].isin(keys)]
     rows = alike if own.empty else own
     return float(rows["seconds"].sum() / rows["iterations"].sum()) if len(rows) else float("nan")
+
+
+def _of_cores(name: str, folder: Path) -> pd.DataFrame:
+    """The rows of a results file that were not trained on a GPU."""
+    rows = read(name, folder)
+    return rows if rows.empty else rows[~devices(rows, name, folder).map(is_gpu).astype(bool)]
 
 
 def listed(lines: pd.DataFrame) -> str:
@@ -270,7 +276,7 @@ def _whole(number: float) -> str:
     return "" if pd.isna(number) else f"{number:,.0f}"
 
 
-def train(results: Path, queue: Sequence[Job] = QUEUE) -> Iterator[str]:
+def train(results: Path, queue: Sequence[Job] = QUEUE, device: str = "cpu") -> Iterator[str]:
     """Trains what is left of each job, in order; a sentence after each.
 
     The hours are those of this call.
@@ -279,7 +285,7 @@ def train(results: Path, queue: Sequence[Job] = QUEUE) -> Iterator[str]:
         runs, missing = left(job, results)
         start = time.monotonic()
         if missing:  # all of them are asked for, so that an interrupted training finds its ensembles again
-            run_all(list(runs.values()), job.results, str(results), also=job.also, keep_states=True)
+            run_all(list(runs.values()), job.results, str(results), device, also=job.also, keep_states=True)
         hours = (time.monotonic() - start) / 3600
         yield f"{job.what}: {len(missing)} runs trained in {hours:.2f} hours, all {len(runs)} are recorded"
 
@@ -297,13 +303,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("results", type=Path, help="the folder of results to which rows go")
     parser.add_argument("--list", action="store_true", help="say what is left, and train nothing")
+    parser.add_argument("--device", default="cpu", help='where: "cpu", or "cuda"')
+    parser.add_argument("--only", default="", help="only jobs with this in their name, e.g. 'Figures 4'")
     options = parser.parse_args(arguments)
+    queue = [job for job in QUEUE if options.only in job.what]
     try:
+        if not queue:
+            raise ValueError(f"No job has {options.only!r} in its name; --list says what there is.")
         if options.list:
-            print(listed(table(options.results)))
+            print(listed(table(options.results, queue)))
             return 0
         yield_to_others()
-        for said in train(options.results):
+        for said in train(options.results, queue, options.device):
             print(said, flush=True)
     except (ValueError, OSError, RuntimeError) as error:
         print(error, file=sys.stderr)

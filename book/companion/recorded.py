@@ -4,12 +4,47 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 from nalm.records import PUBLISHED, Store
 from nalm.records.code import freshness_of
 
-__all__ = ["read", "reader"]
+__all__ = ["Spent", "devices", "is_gpu", "read", "reader", "spent"]
+
+
+def is_gpu(device: str) -> bool:
+    """Whether a device that rows name is one.
+
+    >>> is_gpu("NVIDIA H200"), is_gpu("AMD EPYC")
+    (True, False)
+    """
+    return device.startswith("NVIDIA")
+
+
+class Spent(NamedTuple):
+    """The seconds that rows took: of one core, and of a GPU."""
+
+    core: float
+    gpu: float
+
+    @classmethod
+    def on(cls, seconds: pd.Series, devices: pd.Series) -> Spent:
+        """The seconds of rows, each trained on its device."""
+        gpu = devices.fillna("").map(is_gpu).astype(bool)
+        return cls(float(seconds[~gpu].sum()), float(seconds[gpu].sum()))
+
+
+def spent(experiment: str, folder: Path | None = None) -> Spent:
+    """What the recorded rows of an experiment took, the published ones or those of another folder."""
+    folder = folder or PUBLISHED
+    return _spent(folder, experiment, _state(Store(folder, experiment)))
+
+
+def devices(rows: pd.DataFrame, experiment: str, folder: Path | None = None) -> pd.Series:
+    """Where each of an experiment's rows was trained."""
+    batches = Store(folder or PUBLISHED, experiment).sidecar()["batches"]
+    return rows["batch"].map({name: batch["device"] for name, batch in batches.items()}).astype(object)
 
 
 def reader(folder: Path):
@@ -36,11 +71,17 @@ def _once(folder: Path, experiment: str, state: tuple[tuple[int, int], ...]) -> 
     return Store(folder, experiment).read()
 
 
+@cache
+def _spent(folder: Path, experiment: str, state: tuple[tuple[int, int], ...]) -> Spent:
+    rows = pd.read_csv(Store(folder, experiment).rows_file, usecols=["seconds", "batch"])
+    return Spent.on(rows["seconds"], devices(rows, experiment, folder))
+
+
 def _read(folder: Path, experiment: str) -> pd.DataFrame:
     store = Store(folder, experiment)
     rows = store.read()
     if rows.empty:
         return rows
-    sidecar = store.sidecar()
-    devices = {name: batch["device"] for name, batch in sidecar["batches"].items()}
-    return rows.assign(freshness=freshness_of(rows, sidecar), device=rows["batch"].map(devices))
+    return rows.assign(
+        freshness=freshness_of(rows, store.sidecar()), device=devices(rows, experiment, folder)
+    )

@@ -117,6 +117,19 @@ def test_a_stopped_training_says_how_it_goes_on(tmp_path, monkeypatch, capsys):
     assert "goes on from here" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--only", "Figure 99"], "No job has 'Figure 99' in its name"),
+        (["--only", "1,001 epochs, 10 seeds", "--device", "cuda:99"], "Device 'cuda:99' is not there"),
+    ],
+)
+def test_what_cannot_be_trained_is_a_sentence(arguments, sentence, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(missing, "yield_to_others", lambda: None)
+    assert missing.main([str(tmp_path), *arguments]) == 2
+    assert sentence in capsys.readouterr().err
+
+
 SUMS = [job for job in QUEUE if job.results == "nau-nmu/replay"]
 
 

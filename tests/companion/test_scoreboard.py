@@ -52,7 +52,7 @@ def book(tmp_path):
 ALL = sum(item.kind == "experiment" for item in ITEMS)
 
 
-def _record(book, experiment, rows, seconds=2.0):
+def _record(book, experiment, rows, seconds=2.0, device="a processor"):
     base = dict.fromkeys(COLUMNS) | {
         "experiment": experiment,
         "paper": experiment.split("/")[0],
@@ -60,11 +60,11 @@ def _record(book, experiment, rows, seconds=2.0):
         "valid_mse": 0.0,
         "test_mse": 0.0,
         "seconds": seconds,
-        "batch": "one",
+        "batch": f"on {device}",
     }
-    rows = [base | {"key": f"{experiment}{number}"} | row for number, row in enumerate(rows)]
+    rows = [base | {"key": f"{device}{experiment}{number}"} | row for number, row in enumerate(rows)]
     Store(book / "book" / "results", experiment).add(
-        rows, {}, "one", {"runs": len(rows), "device": "a processor"}
+        rows, {}, f"on {device}", {"runs": len(rows), "device": device}
     )
 
 
@@ -1071,6 +1071,25 @@ def test_what_is_missing_is_counted_and_timed_by_what_is_there(book):
     untouched = scoreboard.missing(board).frame.set_index("item").loc["Neural Arithmetic Units, Figure 7"]
     assert untouched["runs recorded"] == 0 and np.isnan(untouched["hours to go"])
     assert line["hours spent"] == 2 * used and np.isnan(untouched["hours spent"])
+
+
+def test_hours_of_a_gpu_are_counted_apart(book):
+    tested = {f"test_{length}": 1.0 for length in range(1, 21)}
+    for device, iterations, seconds in (("a processor", 3_880, 60.0), ("NVIDIA H200", 42_680, 30.0)):
+        rows = [{"model": "NMU", "seed": seed, "iterations": iterations} | tested for seed in range(2)]
+        _record(book, "nau-nmu/sequential-mnist", rows, seconds, device)
+    board = scoreboard.build(book / "book" / "results")
+    line = _item(board, "nau-nmu", "Figure 4")
+    assert (line["runs"], line["seconds"], line["gpu_seconds"], line["device"]) == (
+        "2",
+        "0",
+        "60",
+        "NVIDIA H200",
+    )
+    to_go = scoreboard.missing(board).frame.set_index("item").loc["Neural Arithmetic Units, Figure 4"]
+    assert to_go["hours to go"] == round(70 * 388_388 / 3_880 * 60 / 3600)
+    said = scoreboard.headline(board, book / "book" / "results")
+    assert (said["runs"], said["hours"], said["gpu_hours"]) == ("4", "0", "0.0")
 
 
 def test_short_runs_do_not_count_but_tell_the_time(book):

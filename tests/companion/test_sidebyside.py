@@ -1,13 +1,14 @@
 """Old and new code side by side: equal code confirms rows, and one other bit does not."""
 
 import shutil
+import sys
 
 import pytest
 from companion.verification import sidebyside
 from companion.verification.sidebyside import compare_code
 
 from nalm.models import Stack
-from nalm.records import PUBLISHED, Store, code, experiments, freshness, run_all
+from nalm.records import PUBLISHED, Store, code, experiments, freshness, provenance, run_all
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Discretisation, Recipe, Run
 
@@ -123,9 +124,33 @@ def test_each_kind_of_penalty_is_compared(tmp_path, monkeypatch):
     assert sorted(len(one.run.recipe.penalties) for one in found) == [0, 1]
 
 
-def test_a_commit_that_is_not_there_is_a_sentence(capsys):
-    assert sidebyside.main(["no-such-commit"]) == 2
-    assert "There is no library at commit 'no-such-commit'" in capsys.readouterr().err
+@pytest.mark.parametrize(("version", "freshly"), [("2.11.3", CONFIRMED), ("2.10.0", OLDER)])
+def test_another_pytorch_confirms_its_own_rows(version, freshly, tmp_path, monkeypatch):
+    """The interpreter is this one, which says that it has another version."""
+    monkeypatch.setattr(sidebyside, "UPDATES", 40)
+    monkeypatch.setattr(provenance, "_version", lambda package: "2.11.0+cu130")
+    recipe = Recipe(iterations=4, optimiser=Adam(lr=1e-2), log_interval=2)
+    task = SingleModuleTask.on("U[1,2)", operation="mul")
+    runs = [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=0, threshold=1e-5)]
+    run_all(runs, EXPERIMENT, results=str(tmp_path), progress=False)
+    assert freshness(EXPERIMENT, tmp_path) == OLDER
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\n[ "$1" = -c ] && echo {version} || exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    found = compare_code(folder=tmp_path, progress=False, python=str(python))
+    assert [one.equal for one in found] == [True] and freshness(EXPERIMENT, tmp_path) == freshly
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["no-such-commit"], "There is no library at commit 'no-such-commit'"),
+        (["--python", "no-such-python"], "'no-such-python' is no Python that has PyTorch."),
+    ],
+)
+def test_what_is_not_there_is_a_sentence(arguments, sentence, capsys):
+    assert sidebyside.main(arguments) == 2
+    assert sentence in capsys.readouterr().err
 
 
 def test_no_published_batch_is_damaged():

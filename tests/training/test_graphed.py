@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from nalm.models import DigitSequence, Layer, Stack
+from nalm.records.memoised import ensembles_of
 from nalm.tasks import (
     DigitSequenceTask,
     FractionalSIRTask,
@@ -232,3 +233,10 @@ def test_sequences_side_by_side_are_sequences(name, device):
     for key in theirs.weights:  # where a gradient is close to 0, its rounding error decides on Adam's step
         assert np.abs(ours.weights[key] - theirs.weights[key]).mean() < tolerance * 1e-2
     assert trainer_of(runs[0], device) is (SequenceEnsemble if device == "cpu" else SideBySide)
+
+
+def test_large_models_are_ten_side_by_side_on_a_cuda_device():
+    task = DigitSequenceTask(operation="product", source="sklearn", test_lengths=(1,))
+    runs = [run(seed, task, DigitSequence(cell=None)) for seed in range(15)]
+    assert [len(ensemble) for ensemble in ensembles_of(runs, 1, "cuda")] == [8, 7]
+    assert [len(ensemble) for ensemble in ensembles_of(runs, 2)] == [1] * 15

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import torch
 from nalm.models.digit_sequence import DigitSequenceNetwork
@@ -14,9 +16,22 @@ from torch import Tensor
 
 from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.tables import Table
-from companion.nau_nmu.digit_runs import EPOCHS, MODELS
+from companion.nau_nmu.digit_runs import EPOCHS, HORIZON, MODELS, TRAINED_ON
+from companion.nau_nmu.digits import REFERENCE, longest, references, solved_by_length
+from companion.recorded import devices, is_gpu
 
-__all__ = ["Numbers", "accumulated", "error_of", "medians", "median_table", "scope", "shares", "weights"]
+__all__ = [
+    "Numbers",
+    "accumulated",
+    "error_of",
+    "longer",
+    "medians",
+    "median_table",
+    "on_both_devices",
+    "scope",
+    "shares",
+    "weights",
+]
 
 Numbers = dict[str, object]
 
@@ -84,3 +99,61 @@ def weights(rows: Rows) -> pd.DataFrame:
     found = rows.frame[["model", "seed"]].reset_index(drop=True)
     found[["w_z", "w_y"]] = rows.weights("cell.weight").reshape(-1, 2)
     return found
+
+
+def longer(every: pd.DataFrame, operation: str, lengths: Sequence[int]) -> tuple[Table, Numbers]:
+    """What the runs have come to that are long enough to be judged: how many there are of each model, their
+    median error on single digits and sparsity error, and how many are solved at these lengths.
+    """
+    rows = longest(every, operation)
+    caption = f"Runs of {HORIZON} epochs or more"
+    if rows.empty:
+        return Table([], caption), {"longer": 0}
+    solved = solved_by_length(rows, operation, lengths).set_index("model")
+    lines = []
+    for model in MODELS[operation]:
+        if (of := rows[rows["model"] == model]).empty:
+            lines.append({"model": model, "runs": NOT_RUN})
+            continue
+        line = {"model": model, "runs": str(len(of)), "error on single digits": of["test_1"].median()}
+        if model != REFERENCE[operation]:
+            line |= {"sparsity error": of["sparsity_error"].median()}
+            line |= {f"solved on {name}": count for name, count in solved.loc[model].items()}
+        lines.append(line)
+    known = len(references(rows, operation))
+    note = f"; thresholds from {known} readers with the {REFERENCE[operation]}"
+    return Table(lines, caption + note, digits=3), {"longer": len(rows)}
+
+
+def on_both_devices(every: pd.DataFrame, experiment: str, operation: str) -> tuple[Table, Numbers]:
+    """How far apart the errors are of runs that a core and a GPU have both begun, with the same seeds: at the
+    updates at which the errors of both were lower than ever before.
+    """
+    rows = every.assign(device=devices(every, experiment)).dropna(subset="device")
+    on_gpu = rows["device"].map(is_gpu).astype(bool)
+    pairs = rows[~on_gpu].merge(rows[on_gpu], on=["model", "seed"], suffixes=("", "_gpu"))
+    measured = {"on single digits": "test_1", "at the length of training": f"test_{TRAINED_ON[operation]}"}
+    found = []
+    for pair in pairs.to_dict("records"):
+        core, gpu = json.loads(pair["lows"]), json.loads(pair["lows_gpu"])
+        for name, column in measured.items():
+            ours, theirs = dict(core[column]), dict(gpu[column])
+            found += [
+                {"updates": at, "measure": name, "ratio": theirs[at] / ours[at]}
+                for at in ours.keys() & theirs
+            ]
+    caption = "The error on the GPU as a multiple of that on a core, the same runs"
+    if not found:
+        return Table([], caption), {"twins": 0, "largest": NOT_RUN, "middle": NOT_RUN}
+    ratios = pd.DataFrame(found)
+    lines = [
+        {"updates": f"{updates:,}", "error": name, "runs": len(of)}
+        | dict(zip(("lowest", "median", "highest"), of["ratio"].quantile([0, 0.5, 1]), strict=True))
+        for (updates, name), of in ratios.groupby(["updates", "measure"], sort=True)
+    ]
+    later = ratios.loc[ratios["updates"] > 0, "ratio"]
+    return Table(lines, caption, digits=4), {
+        "twins": len(pairs),
+        "middle": f"{later.median():.2f}",
+        "largest": f"{np.exp(np.log(later).abs().max()):.1f}",
+    }

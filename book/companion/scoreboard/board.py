@@ -15,7 +15,7 @@ from nalm.records.folders import PUBLISHED
 from companion import sealed
 from companion.experiment import judged
 from companion.experiment.statements import Item, Judgement
-from companion.recorded import reader
+from companion.recorded import Spent, is_gpu, reader
 from companion.scoreboard.items import ITEMS
 from companion.scoreboard.strength import recorded
 
@@ -33,7 +33,7 @@ COLUMNS = [
     "paper", "item", "title", "kind", "metric", "published", "ours", "agreeing",
     "replay", "replay_agreeing", "seed_by_seed", "differing", "undecided",
     "seeds", "iterations", "compared", "strength", "verdict", "explanation",
-    "runs", "run_iterations", "seconds", "device", "freshness", "chapter", "command",
+    "runs", "run_iterations", "seconds", "gpu_seconds", "pace", "device", "freshness", "chapter", "command",
 ]  # fmt: skip
 
 
@@ -81,7 +81,9 @@ def _line(item: Item, results: Path, read: Callable[[str], pd.DataFrame]) -> dic
     parts = [part for part in map(read, item.experiment) if not part.empty]
     rows = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     judgement, used = judged(item, rows, read), item.select(rows)
-    return line | _covered(judgement, used) | _judged(judgement)
+    return (
+        line | _covered(judgement, used) | _pace(item.rows(rows) if len(rows) else rows) | _judged(judgement)
+    )
 
 
 def _judged(judgement: Judgement) -> dict:
@@ -124,9 +126,27 @@ def _covered(judgement: Judgement, rows: pd.DataFrame) -> dict:
         "freshness": least_fresh(rows["freshness"]),
         "runs": str(len(rows)),
         "run_iterations": str(int(rows["iterations"].sum())),
-        "seconds": str(round(rows["seconds"].sum())),
+        **dict(
+            zip(
+                ("seconds", "gpu_seconds"),
+                map(_whole, Spent.on(rows["seconds"], rows["device"])),
+                strict=True,
+            )
+        ),
         "device": ", ".join(sorted(rows["device"].dropna().unique())),
     }
+
+
+def _whole(seconds: float) -> str:
+    return str(round(seconds))
+
+
+def _pace(rows: pd.DataFrame) -> dict:
+    """Microseconds of one core per iteration of a run, of all rows of an item that cores have trained."""
+    of_cores = rows if rows.empty else rows[~rows["device"].fillna("").map(is_gpu).astype(bool)]
+    if of_cores.empty:
+        return {}
+    return {"pace": f"{1e6 * of_cores['seconds'].sum() / of_cores['iterations'].sum():.6g}"}
 
 
 def _strength(item: Item) -> str:

@@ -50,8 +50,8 @@ def missing(board: pd.DataFrame) -> Table:
     the others would take.
 
     Runs of fewer iterations than the paper's do not count as recorded, but their time is spent. Hours are
-    those of one core; hours to go at the rate of what is recorded of the same item, short runs included, and
-    none where nothing is.
+    those of one core; hours to go at the pace of what cores have trained for the same item, short runs
+    included, and none where they have not.
     """
     lines = []
     needed = {(item.paper, item.name): item for item in ITEMS}
@@ -63,9 +63,9 @@ def missing(board: pd.DataFrame) -> Table:
         recorded = int(row["runs"] or 0) if whole else 0
         spent = to_go = float("nan")
         if row["runs"]:
-            seconds, rate = int(row["seconds"]), int(row["seconds"]) / int(row["run_iterations"])
-            spent = round(seconds / 3600, 1)
-            to_go = round((item.runs - recorded) * item.iterations * rate / 3600)
+            spent = round(int(row["seconds"]) / 3600, 1)
+            if row["pace"]:
+                to_go = round((item.runs - recorded) * item.iterations * float(row["pace"]) / 3.6e9)
         name = f"{PAPERS[row['paper']]}, {row['item']}"
         lines.append([name, recorded, item.runs, item.iterations, spent, to_go])
     columns = ["item", "runs recorded", "of", "iterations each", "hours spent", "hours to go"]
@@ -99,7 +99,8 @@ def readme_block(board: pd.DataFrame, results: str | Path = PUBLISHED) -> str:
     known = headline(board, results)
     lines = [
         START,
-        f"{known['runs']} runs are recorded, which took {known['hours']} hours of one core. "
+        f"{known['runs']} runs are recorded, which took {known['hours']} hours of one core"
+        f"{'' if known['gpu_hours'] == '0.0' else ' and ' + known['gpu_hours'] + ' of a GPU'}. "
         f"The book lists {known['errata']} errata of the three papers.",
         "",
         f"**{count['reproduced'] + count['replayed']} of the {len(experiments)} experiments are reproduced**"
@@ -259,9 +260,11 @@ def _trained(line: dict) -> float | None:
 def _cost_in_words(row: dict) -> list[str]:
     if not row["runs"]:
         return []
-    minutes = max(1, round(int(row["seconds"]) / 60))
     million = int(row["run_iterations"]) / 1e6
-    words = [f"{int(row['runs']):,}, of {million:,.3g} million iterations", f"{minutes:,} min of one core"]
+    words = [f"{int(row['runs']):,}, of {million:,.3g} million iterations"]
+    for column, of in {"seconds": "one core", "gpu_seconds": "a GPU"}.items():
+        if int(row[column] or 0):
+            words.append(f"{max(1, round(int(row[column]) / 60)):,} min of {of}")
     return [
         html.escape(part)
         for part in words + ([f"on {row['device']}"] if row["device"] else []) + [row["freshness"]]

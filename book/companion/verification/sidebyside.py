@@ -7,6 +7,9 @@ start from. Where these differ or are not to be had (differential equations, dig
 each experiment in any case, it trains a few runs with both and compares all weights and errors bit for bit.
 Where they are equal, rows that were as new as the code of the commit count as confirmed, with this comparison
 as their receipt.
+
+``make compare-code WITH=PYTHON`` compares what another interpreter makes of the same code, whose PyTorch is
+another one: for rows from a machine that has an older version.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ class Structure:
         run: one of them.
         compiled: whether they are trained compiled.
         updates: how many.
-        codes: of their configurations, the code at the commit and the present one.
+        codes: of their configurations, the code at the commit and the present one, each with its PyTorch.
         experiments: where they are recorded.
         trained: whether runs were trained; else their operations are compared.
         equal: whether all operations, or all weights and errors, are the same.
@@ -119,37 +122,55 @@ def library_at(commit: str, folder: Path) -> Path:
     return folder
 
 
+def torch_of(python: str) -> str:
+    """The version of PyTorch that an interpreter has.
+
+    Raises:
+        ValueError: it is none, or has none.
+    """
+    if python == sys.executable:
+        return torch.__version__
+    asked = [python, "-c", "import torch; print(torch.__version__)"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        raise ValueError(f"{python!r} is no Python that has PyTorch.") from None
+
+
 def compare_code(
-    against: str,
+    against: str | None = None,
     names: Sequence[str] = (),
     folder: str | Path = PUBLISHED,
     progress: bool = True,
     processes: int = 2,
     compiled: bool = True,
     updates: int | None = None,
+    python: str = sys.executable,
 ) -> list[Structure]:
     """Compare what the code of a commit and the present one make of every structure of older rows, and note
     in the sidecars which codes are equal.
 
     Args:
-        against: a commit of the repository.
+        against: a commit of the repository; ``None``: the present code.
         names: experiments; all if empty.
         folder: the folder of results; the published ones if not given.
         progress: show how far it is.
         processes: how many train at once; a multiple of two keeps the old code beside the new.
         compiled: compile the updates of structures whose rows were trained compiled; takes most of the time.
         updates: how many; as many as their kind of model allows if not given.
+        python: the interpreter that runs the older code; this one if not given.
 
     Returns:
         What was compared. A code counts as equal to the one at the commit if all structures that have it are.
 
     Raises:
-        ValueError: no such commit, or code that does not train there.
+        ValueError: no such commit or interpreter, or code that does not train there.
     """
-    names = list(names) or experiments(folder)
+    names, version = list(names) or experiments(folder), torch_of(python)
     with tempfile.TemporaryDirectory() as scratch:
-        old = library_at(against, Path(scratch) / "old")
-        structures = _structures(names, folder, sources_in(old / "nalm"), compiled, updates)
+        library = library_at(against, Path(scratch) / "old") if against else PACKAGE.parent
+        old = _Side(library, python, version)
+        structures = _structures(names, folder, sources_in(library / "nalm"), compiled, updates, version)
         first = {next((s for s in structures if name in s.experiments), None) for name in names}
         for structure in structures:
             structure.trained = structure in first or isinstance(structure.run.model, NODE | DigitSequence)
@@ -164,11 +185,8 @@ def compare_code(
         pairs = {codes for structure in here for codes in structure.codes} - unequal
         if pairs:
             note = {
-                "against": against,
-                "codes": {
-                    with_torch(before, torch.__version__): with_torch(now, torch.__version__)
-                    for before, now in sorted(pairs)
-                },
+                "against": against or f"torch {version}",
+                "codes": dict(sorted(pairs)),
                 "on a bound": sum(structure.on_a_bound for structure in here),
                 "structures": len(here),
                 "trained": sum(structure.trained for structure in here),
@@ -179,8 +197,22 @@ def compare_code(
     return structures
 
 
+@dataclass(frozen=True)
+class _Side:
+    """What runs the code of one side: the folder of the library, and the interpreter with its PyTorch."""
+
+    library: Path = PACKAGE.parent
+    python: str = sys.executable
+    torch: str = torch.__version__
+
+
 def _structures(
-    names: Sequence[str], folder: str | Path, old: dict[str, str], compile_them: bool, updates: int | None
+    names: Sequence[str],
+    folder: str | Path,
+    old: dict[str, str],
+    compile_them: bool,
+    updates: int | None,
+    version: str = torch.__version__,
 ) -> list[Structure]:
     found: dict[tuple, Structure] = {}
     for name in names:
@@ -194,7 +226,8 @@ def _structures(
         )
         for (key, so), _ in rows.groupby([rows["key"].str.rpartition("-")[0], compiled]):
             run = Run.from_json(json.dumps(sidecar["configurations"][key] | {"seed": 0}))
-            codes, number = (code(run, old), code(run)), updates or updates_of(run)
+            codes = with_torch(code(run, old), version), with_torch(code(run), torch.__version__)
+            number = updates or updates_of(run)
             if codes[0] != codes[1]:
                 # Runs of one structure may have different penalties, which are part of what an update
                 # computes.
@@ -209,7 +242,7 @@ def _structures(
     return list(found.values())
 
 
-def _compare(structures: list[Structure], old: Path, scratch: Path, progress: bool, shares: int) -> None:
+def _compare(structures: list[Structure], old: _Side, scratch: Path, progress: bool, shares: int) -> None:
     """Enter in each structure whether the old and the present code make the same of it."""
     if not structures:
         return
@@ -220,7 +253,7 @@ def _compare(structures: list[Structure], old: Path, scratch: Path, progress: bo
 
 
 def _answers(
-    structures: list[Structure], old: Path, scratch: Path, progress: bool, shares: int
+    structures: list[Structure], old: _Side, scratch: Path, progress: bool, shares: int
 ) -> list[tuple[dict, dict]]:
     """What the old and the present code make of each structure."""
     parts = [structures[share::shares] for share in range(shares)]
@@ -228,15 +261,15 @@ def _answers(
     for share, part in enumerate(parts):
         asked = scratch / f"asked-{share}.json"
         asked.write_text(json.dumps([structure.asked() for structure in part]))
-        for name, library in (("before", old), ("now", PACKAGE.parent)):
+        for name, side in (("before", old), ("now", _Side())):
             command = [
-                sys.executable,
+                side.python,
                 str(Path(steps.__file__)),
                 str(asked),
                 str(scratch / f"{name}-{share}.json"),
             ]
             environment = os.environ | {
-                "PYTHONPATH": str(library),
+                "PYTHONPATH": str(side.library),
                 "OMP_NUM_THREADS": "1",
                 "PYTHONSAFEPATH": "1",
             }
@@ -285,9 +318,12 @@ def _answers(
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m companion.verification.sidebyside",
-        description="Compare the code of a commit with the present one.",
+        description="Compare the code of a commit, or another PyTorch, with the present one.",
     )
-    parser.add_argument("against", help="a commit of this repository")
+    parser.add_argument(
+        "against", nargs="?", help="a commit of this repository; the present code if not given"
+    )
+    parser.add_argument("--python", default=sys.executable, help="the interpreter that runs the older code")
     parser.add_argument(
         "--experiment",
         action="append",
@@ -307,6 +343,7 @@ def main(arguments: list[str] | None = None) -> int:
             processes=options.processes,
             compiled=not options.eager,
             updates=options.updates,
+            python=options.python,
         )
     except ValueError as error:
         print(error, file=sys.stderr)
