@@ -13,7 +13,7 @@ from nalm.training import Ensemble, Run
 from nalm.training.evaluation import Evaluation
 from nalm.training.stacked import Tensors
 
-__all__ = ["ReadOnce", "SequenceEnsemble"]
+__all__ = ["SequenceEnsemble"]
 
 IMAGES_AT_ONCE = 2_000
 """Images that are read at once: bounds the memory of an evaluation, not its result."""

@@ -4,6 +4,7 @@ import functools
 import gzip
 import http.server
 import importlib
+import io
 import pkgutil
 import re
 import threading
@@ -17,6 +18,7 @@ import yaml
 from accessibility import violations
 from companion.scoreboard import load
 from companion.widgets import WIDGETS
+from PIL import Image
 from playwright.sync_api import Browser, Request
 
 import nalm
@@ -226,12 +228,9 @@ def test_a_figure_opens_at_its_full_size_and_is_dark_on_a_dark_page(reader: Read
     shown = reader.page.locator("a.image-reference img")
     assert shown.count() >= 4
     reader.turn("phone")
-    graph, map_ = (
-        shown.and_(reader.page.locator(":not(.as-is)")).first,
-        shown.and_(reader.page.locator(".as-is")),
-    )
-    assert "invert" in graph.evaluate(filtered) and map_.first.evaluate(filtered) == "none"
-    assert graph.evaluate("image => image.width") < 700 and map_.first.evaluate("image => image.width") < 390
+    graph, narrow = shown.first, reader.page.locator("#fig-division-saddle img")
+    assert "invert" in graph.evaluate(filtered) and "invert" in narrow.evaluate(filtered)
+    assert graph.evaluate("image => image.width") < 700 and narrow.evaluate("image => image.width") < 390
     assert graph.locator("..").evaluate("link => link.clientWidth < 390 && link.scrollWidth > 390")
     graph.locator("..").focus()
     reader.page.keyboard.press("Enter")
@@ -242,6 +241,27 @@ def test_a_figure_opens_at_its_full_size_and_is_dark_on_a_dark_page(reader: Read
     assert reader.page.locator("dialog.enlarged[open]").count() == 0
     reader.turn("desk")
     assert graph.evaluate(filtered) == "none" and not reader.trouble
+
+
+def test_a_map_keeps_its_colours_on_a_dark_page(reader: Reader) -> None:
+    reader.open("book/division/landscapes.html")
+    figures = {"head": reader.page.locator(".chapter-picture"), "text": reader.page.locator("figure")}
+    seen = {}
+    for window in ("desk", "desk, dark"):
+        reader.turn(window)
+        for name, figure in figures.items():
+            image = figure.locator("img:visible")
+            assert image.count() == 1 and figure.locator("p, figcaption").first.is_visible()
+            assert image.evaluate("image => getComputedStyle(image).filter") == "none"
+            seen[window, name] = Image.open(io.BytesIO(image.screenshot())).convert("RGB")
+    for name in figures:
+        light, dark = seen["desk", name], seen["desk, dark", name]
+        data = (light.width // 4, light.height // 4)
+        assert light.getpixel(data) == dark.getpixel(data)
+        assert light.getpixel((1, 1)) == (255, 255, 255) and max(dark.getpixel((1, 1))) < 40
+        labels = [one.crop((0, 0, one.width // 10, one.height)).convert("L") for one in (light, dark)]
+        assert labels[0].getextrema()[0] < 100 and labels[1].getextrema()[1] > 150
+    assert not reader.trouble
 
 
 def test_the_scoreboard_is_filtered_and_unfolds(reader: Reader) -> None:

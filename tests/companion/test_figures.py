@@ -83,6 +83,7 @@ def test_a_unit_looks_the_same_under_all_its_names():
         == figures.unit_style("Real NPU (baseline)")
     )
     assert figures.unit_style("NMU, no R_sparse") == figures.unit_style("NMU")
+    assert figures.unit_style("Real NPU (modified), PCC") == figures.unit_style("Real NPU (modified)")
     assert figures.unit_style("NRU (separate sign)") == figures.unit_style("NRU")
     assert figures.unit_style("unheard of") == ("#4C4C4C", "o")  # in every process
 
@@ -100,13 +101,57 @@ def _fonts(figure):
         ["NRU", "NRU, lr 1e-1", "NRU, lr 1e-2", "NMRU"],
         ["NMU", "NMU, no R_sparse", "NMU, no W-clamp", "NMU, no R_sparse, no W-clamp"],
         ["no L1", "L1 1e-11 to 1e-09", "L1 1e-09 to 1e-07", "L1 0.1 to 10", "clip both", "L2"],
+        ["Real NPU (modified)", "Real NPU (modified), PCC", "Real NPU (modified), MAPE"],
+        ["Real NPU (baseline)", "Real NPU (modified)", "Real NPU (modified), {-1,0,1}"],
+        ["NAC•", "NAC+", "NAC•,σ", "NAC•,NMU", "NAC•,NMU, no R_z"],
+        ["NMRU, vanilla", "NMRU, sign", "NMRU", "NMRU, gate to 0", "NMRU, SGD"],
     ],
 )
 def test_variants_in_a_figure_are_told_apart_and_stand_out(names):
     styles = figures.styles_of(names)
-    assert list(styles) == names and len({colour for colour, _ in styles.values()}) == len(names)
-    for colour, _ in styles.values():
-        assert 1.05 / (float(_linear(colour) @ [0.2126, 0.7152, 0.0722]) + 0.05) >= 3
+    assert list(styles) == names and len({look.colour for look in styles.values()}) == len(names)
+    for look in styles.values():
+        assert 1.05 / (float(_linear(look.colour) @ [0.2126, 0.7152, 0.0722]) + 0.05) >= 3
+    units = {name: re.match("Real NPU|NAC|NMU|NMRU|NRU|", name)[0] for name in names}
+    assert len({(units[name], look.fill, look.line) for name, look in styles.items()}) == len(names)
+    assert all(look.marker != "o" for look in styles.values() if look.fill == "none")  # a published value
+
+
+def test_a_unit_is_filled_and_solid_and_its_variants_are_not():
+    styles = figures.styles_of(["NRU, lr 1e-1", "Real NPU (modified)", "NRU", "Real NPU", "NRU, sign"])
+    cues = {name: (look.fill, look.line) for name, look in styles.items()}
+    assert cues["NRU"] == cues["Real NPU"] == ("full", "-")
+    assert cues["NRU, lr 1e-1"] == cues["Real NPU (modified)"] == ("none", "--")
+    assert cues["NRU, sign"] == ("bottom", ":")
+
+
+@pytest.fixture
+def variants():
+    rows = list(itertools.product(["NMU", "NMU, no R_z"], ["1", "2"], range(2)))
+    table = pd.DataFrame(rows, columns=["model", "length", "seed"]).assign(test_mse=1e-6, task="×")
+    return table.assign(success=0.5, success_low=0.4, success_high=0.6, at=table["length"].astype(int))
+
+
+@pytest.mark.parametrize(
+    ("draw", "lined"),
+    [
+        (lambda table: figures.by_range(table, x="length", panels="success"), False),
+        (lambda table: figures.scatter(table, x="at"), False),
+        (lambda table: figures.distribution(table), True),
+        (lambda table: figures.curves(table, x="at"), True),
+        (lambda table: figures.over_lengths(table[table["seed"] == 0], panels=["success"]), True),
+    ],
+)
+def test_figures_and_their_legends_tell_variants_apart_without_colour(variants, draw, lined):
+    figure = draw(variants)
+    entries = figure.legends[0].get_lines()
+    marks = [line for line in figure.axes[0].lines if line.get_marker() not in ("None", None)]
+    for unit, variant in (entries, marks):
+        assert unit.get_markerfacecolor() == unit.get_color()
+        assert variant.get_markerfacecolor() == "white" and variant.get_markeredgecolor() != "white"
+    assert [entry.get_linestyle() for entry in entries] == (["-", "--"] if lined else ["None"] * 2)
+    drawn = {line.get_linestyle() for line in figure.axes[0].lines if line.get_linewidth() != 0.7}
+    assert not lined or {"-", "--"} <= drawn
 
 
 @given(st.lists(st.sampled_from([*figures.UNIT_STYLES, "NRU, lr 1e-1", "NMRU, sign", "no L1"]), min_size=1))
@@ -116,7 +161,7 @@ def test_a_unit_has_one_look_in_the_whole_book(names):
     for name in set(names) & set(figures.UNIT_STYLES):
         alike = [other for other in names if figures.unit_style(other) == figures.unit_style(name)]
         if alike[0] == name:
-            assert styles[name] == figures.unit_style(name)
+            assert (styles[name].colour, styles[name].marker) == figures.unit_style(name)
 
 
 def test_three_panels(summary):
@@ -198,6 +243,20 @@ def test_a_place_without_solved_runs_is_no_empty_place(summary):
     assert sum(len(line.get_xdata()) for line in ticks) == (summary["model"] == "NRU").sum()
     assert "no run solved" in [text.get_text() for text in figure.legends[0].get_texts()]
     assert not [line for line in figure.axes[0].lines if line.get_marker() == "|"]
+
+
+def test_the_mark_of_no_run_solved_stands_out_on_light_and_dark_pages(summary):
+    summary.loc[summary["model"] == "NRU", "success"] = 0.0
+    summary.loc[summary["model"] == "NRU", ["solved_at_mean", "solved_at_low", "solved_at_high"]] = np.nan
+    figure = figures.by_range(summary, panels="solved_at")
+    picture = Image.open(io.BytesIO(base64.b64decode(figure._repr_mimebundle_()[0]["image/png"])))
+    (entry,) = (line for line in figure.legends[0].get_lines() if line.get_marker() == "|")
+    (left, bottom), (right, top) = entry.get_window_extent().get_points()
+    mark = picture.convert("L").crop((left, picture.height - top, right, picture.height - bottom))
+    shown = np.asarray(mark.resize((mark.width // 2, mark.height // 2), Image.Resampling.BOX)) / 255
+    for page in (shown, 0.9 - 0.8 * shown):  # as it is, and after the invert(0.9) of the style sheet
+        dark, light = (float(_linear([one] * 3)[0]) + 0.05 for one in (page.min(), page.max()))
+        assert light / dark >= 4.5  # of text: it is as thin
 
 
 def test_pictures_are_sharp_and_repeatable(summary):

@@ -17,7 +17,7 @@ from companion.experiment.errata import Erratum
 from companion.experiment.parameters import above, between
 from companion.experiment.statements import Claim, Explanation, Item, Read
 from companion.experiment.tables import text
-from companion.figures import Figure, style
+from companion.figures import Figure, Map, style
 
 DRAWN = ("NAU, Real NPU", "NAU, NRU", "NAU, NMRU")
 """The panels of Figure 9, each enlarged in Figure 24."""
@@ -68,9 +68,9 @@ def loss(panel: str, w1: np.ndarray, w2: np.ndarray, eps: float = 1e-5) -> np.nd
 def draw_surfaces(line: np.ndarray, surfaces: Mapping[str, np.ndarray]) -> Figure:
     """The loss over w₁ and w₂, ``(points, points)`` in each panel."""
     with style():
-        figure = Figure(figsize=(7, 6.1), layout="constrained")
+        figure = Map(figsize=(7, 6.1), layout="constrained")
         panels = figure.subplots(2, 2, sharex=True, sharey=True)
-        colours = colormaps["viridis"].with_extremes(over="black", bad="#D9D9D9")
+        colours = colormaps["viridis"].with_extremes(over="black", bad="#9A9A9A")
         how = {"norm": LogNorm(0.1, 1e4), "cmap": colours, "shading": "nearest", "rasterized": True}
         for axes, (panel, surface) in zip(panels.flat, surfaces.items(), strict=True):
             axes.grid(False)

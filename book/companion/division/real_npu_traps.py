@@ -85,12 +85,12 @@ def draw_schedules(
     with style():
         figure = Figure(figsize=(7, 4.6), layout="constrained")
         upper, lower = figure.subplots(2, 1, sharex=True)
-        for name, (colour, marker) in styles_of(list(coefficients)).items():
-            drawn = {"color": colour, "marker": marker, "label": name}
+        for name, look in styles_of(list(coefficients)).items():
+            drawn = look.mark | {"linestyle": look.line}
             staircase = [*coefficients[name], coefficients[name][-1]]
-            upper.step(range(0, 60_000, 10_000), staircase, where="post", **drawn)
+            upper.step(range(0, 60_000, 10_000), staircase, where="post", label=name, **drawn)
             until = back[name] + 1 if back[name] else 50_000
-            lower.plot(paths[name][:until], color=colour, marker=marker, markevery=[until - 1])
+            lower.plot(paths[name][:until], **drawn, markevery=[until - 1])
         upper.set(yscale="log", ylabel="β")
         lower.set(ylabel="gate", xlabel="iteration")
         lower.xaxis.set_major_formatter("{x:,.0f}")

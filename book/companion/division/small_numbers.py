@@ -25,7 +25,7 @@ from companion.experiment.parameters import at_least, some_of
 from companion.experiment.rows import Rows
 from companion.experiment.statements import Claim, Comparison, Explanation, Item, Read, solved
 from companion.experiment.tables import text
-from companion.figures import Figure, style, unit_style
+from companion.figures import Figure, style, styles_of
 from companion.measures import Interval
 
 EASY, MEDIUM, HARD = QUESTIONS
@@ -152,13 +152,13 @@ def figure_5() -> Figure:
     with style():
         figure = Figure(figsize=(7, 3.5), layout="constrained")
         axes = dict(zip(QUESTIONS, figure.subplots(1, 3, sharey=True), strict=True))
+        styles = styles_of(list(golden()["model"]))
         for (question, model), lines in golden().groupby(["task", "model"], sort=False):
-            colour, marker = unit_style(model)
-            line, fill = ("--", "none") if "," in model else ("-", "full")
+            look = styles[model]
             upper = [float(place[4:-1]) for place in lines["range"]]
-            look = dict(color=colour, marker=marker, markersize=4, fillstyle=fill, linewidth=1.2)
-            axes[question].plot(upper, lines["here"], linestyle=line, label=model, gid=model, **look)
-            ring = dict(markersize=9, markerfacecolor="none", markeredgecolor=colour)
+            line = {"linestyle": look.line, "linewidth": 1.2, "markersize": 4}
+            axes[question].plot(upper, lines["here"], **look.mark, **line, label=model, gid=model)
+            ring = dict(markersize=9, markerfacecolor="none", markeredgecolor=look.colour)
             axes[question].plot(
                 upper, lines["recorded"], "o", linestyle="none", gid=f"{model}, published", **ring
             )

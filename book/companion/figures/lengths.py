@@ -13,6 +13,7 @@ from companion.figures.panels import PANELS
 from companion.figures.styles import (
     WIDTH,
     Figure,
+    Look,
     axis_name,
     hollow,
     legend,
@@ -42,7 +43,7 @@ def over_lengths(
     sideways a little.
 
     `summary` comes from companion.measures.summarise; `published` has the same columns as far as values are
-    published, no intervals needed, and is drawn dashed with hollow rings. Either may be left out. `height` is
+    published, no intervals needed, and is drawn thin with hollow rings. Either may be left out. `height` is
     that of a panel, in inches.
 
     Raises:
@@ -65,7 +66,7 @@ def over_lengths(
         for axis, panel in zip(axes, panels, strict=True):
             column, low, high, label, logarithmic = PANELS[panel]
             for number, model in enumerate(models):
-                colour, marker = styles[model]
+                look = styles[model]
                 aside = 0.0 if logarithmic else (number - (len(models) - 1) / 2) * _STEP
                 for table, ours in ((published, False), (summary, True)):
                     if table is None:
@@ -79,11 +80,12 @@ def over_lengths(
                     places = np.arange(len(lengths)) + aside
                     if ours:
                         axis.fill_between(
-                            places, part[low], part[high], color=colour, alpha=0.08, linewidth=0
+                            places, part[low], part[high], color=look.colour, alpha=0.08, linewidth=0
                         )
-                        axis.plot(places, part[column], color=colour, marker=marker, markersize=5, gid=model)
+                        line = {"linestyle": look.line, "linewidth": 2, "markersize": 5}
+                        axis.plot(places, part[column], **look.mark, **line, gid=model)
                     else:
-                        axis.plot(places, part[column], **_dashed(colour), gid=f"{model}, published")
+                        axis.plot(places, part[column], **_thin(look), gid=f"{model}, published")
             axis.set_ylabel(label)
             if panel == "success":
                 axis.set_ylim(-0.08, 1.08)
@@ -93,15 +95,14 @@ def over_lengths(
         axes[-1].set_xticks(range(len(lengths)), [f"{length:,}" for length in lengths])
         axes[-1].set_xlabel(axis_name(x))
         if summary is None:
-            handles = [Line2D([], [], label=model, **_dashed(styles[model][0])) for model in models]
+            handles = [Line2D([], [], label=model, **_thin(styles[model])) for model in models]
         else:
             handles = [legend_entry(model, line=True, styled=styles[model]) for model in models]
-            handles += (
-                [Line2D([], [], label="published", **_dashed("#4C4C4C"))] if published is not None else []
-            )
+            if published is not None:
+                handles.append(Line2D([], [], label="published", **_thin(Look("#4C4C4C", "o"))))
         legend(figure, handles)
     return figure
 
 
-def _dashed(colour: str) -> dict:
-    return hollow(colour, size=6) | {"color": colour, "linestyle": "--", "linewidth": 1}
+def _thin(look: Look) -> dict:
+    return hollow(look.colour, size=6) | {"color": look.colour, "linestyle": look.line, "linewidth": 1}

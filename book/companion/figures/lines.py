@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
 
 from companion.figures.styles import (
+    LINES,
     WIDTH,
     Figure,
     axis_name,
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["courses", "curves", "functions"]
-
-_DASHES = ("-", "--", ":", "-.")
 
 
 def curves(
@@ -48,14 +47,13 @@ def curves(
         figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
         axis = figure.subplots()
         for model, part in logs.groupby(hue, sort=False):
-            colour, marker = styles[str(model)]
+            look = styles[str(model)]
             for _, single in part.groupby(run, sort=False):
-                axis.plot(single[x], single[y], color=colour, linewidth=0.7, alpha=0.35)
+                axis.plot(single[x], single[y], color=look.colour, linewidth=0.7, alpha=0.35)
             middle = part.groupby(x)[y].median()
             every = max(1, len(middle) // 8)
-            axis.plot(
-                middle.index, middle, color=colour, marker=marker, markevery=every, markersize=5, linewidth=2
-            )
+            line = {"linestyle": look.line, "linewidth": 2}
+            axis.plot(middle.index, middle, **look.mark, **line, markevery=every, markersize=5)
         axis.set_yscale("log")
         if threshold is not None:
             axis.axhline(threshold, color="#1A1A1A", linestyle="--", linewidth=1)
@@ -91,7 +89,7 @@ def functions(
     with style():
         colours = [entry["color"] for entry in matplotlib.rcParams["axes.prop_cycle"]]
         looks = {
-            name: {"color": colours[at % len(colours)], "linestyle": _DASHES[at % len(_DASHES)]}
+            name: {"color": colours[at % len(colours)], "linestyle": LINES[at % len(LINES)]}
             for at, name in enumerate(names)
         }
         figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")
@@ -131,7 +129,7 @@ def courses(
                 axis.plot(
                     times,
                     states[:, entry],
-                    _DASHES[number % 4],
+                    LINES[number % 4],
                     color=colours[number % len(colours)],
                     linewidth=1.6,
                 )
@@ -141,7 +139,7 @@ def courses(
             Line2D(
                 [],
                 [],
-                linestyle=_DASHES[number % 4],
+                linestyle=LINES[number % 4],
                 color=colours[number % len(colours)],
                 linewidth=1.6,
                 label=name,

@@ -1,17 +1,49 @@
-"""Errors over a plane, as heat maps."""
+"""Values over a plane, as heat maps whose colours are the same on light and dark pages."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
+from matplotlib import colormaps, rcParams
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm
+from matplotlib.colors import BoundaryNorm, to_rgb
+from matplotlib.image import imread, imsave
 
 from companion.figures.styles import WIDTH, Figure, require, style
 
-__all__ = ["error_maps"]
+__all__ = ["Map", "error_maps", "on_dark"]
+
+
+class Map(Figure):
+    """A figure in which dark and light have a meaning. It has no ground, and marks on its data are not in the
+    colours of text and frames, so that on_dark can change these alone.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(facecolor="none", **settings)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        data, metadata = super()._repr_mimebundle_(include, exclude)
+        metadata["image/png"]["needs_background"] = "light"  # where a notebook is shown on a dark ground
+        return data, metadata
+
+
+def on_dark(png: bytes) -> bytes:
+    """A map's picture for dark pages: text, ticks and frames are inverted as the style sheet inverts other
+    figures, data keep their colours.
+    """
+    pixels = imread(io.BytesIO(png))
+    colour, alpha = pixels[..., :3], pixels[..., 3]
+    with style():
+        inks = [to_rgb(rcParams[name]) for name in ("text.color", "axes.edgecolor")]
+    ink = (alpha < 1) | np.any([np.isclose(colour, one, atol=1e-3).all(-1) for one in inks], axis=0)
+    colour[ink] = 0.9 - 0.8 * colour[ink]
+    changed = io.BytesIO()
+    imsave(changed, (255 * pixels).round().astype(np.uint8), metadata={"Software": None})
+    return changed.getvalue()
 
 
 def error_maps(
@@ -41,7 +73,7 @@ def error_maps(
     colours = colormaps["inferno_r"].with_extremes(bad="#BDBDBD")
     norm = BoundaryNorm(np.linspace(*limits, 13), colours.N, clip=True)
     with style():
-        figure = Figure(figsize=(WIDTH, 0.9 + 1.12 * len(tasks)), layout="constrained")
+        figure = Map(figsize=(WIDTH, 0.9 + 1.12 * len(tasks)), layout="constrained")
         axes = figure.subplots(len(tasks), len(models), squeeze=False)
         for row, task in enumerate(tasks):
             for column, model in enumerate(models):

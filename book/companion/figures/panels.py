@@ -35,7 +35,7 @@ PANELS = {
 }
 
 
-NOTHING = {"marker": "|", "color": "#8A8A8A", "markersize": 6, "linestyle": "none"}
+NOTHING = {"marker": "|", "color": "#4C4C4C", "markersize": 7, "markeredgewidth": 1.6, "linestyle": "none"}
 """How a place is marked at which no run was solved."""
 
 
@@ -74,15 +74,15 @@ def by_range(
             column, low, high, label, logarithmic = PANELS[panel]
             zero = _place_of_zero(summary[column]) if logarithmic else 0.0
             for model in models:
-                colour, marker = styles[str(model)]
+                look = styles[str(model)]
                 part = summary[summary[hue] == model]
                 at = np.array([places.index(place) for place in part[x]], dtype=float) + shift[model]
                 middle, top = part[column].to_numpy(float), part[high].to_numpy(float)
                 middle = np.where(middle == 0, zero, middle)
                 bottom = np.maximum(part[low].to_numpy(float), zero)
                 top = np.maximum(np.where(np.isinf(top), middle, top), bottom)
-                axis.vlines(at, bottom, top, color=colour, linewidth=1.4)
-                axis.plot(at, middle, marker, color=colour, markersize=5, linestyle="none", gid=str(model))
+                axis.vlines(at, bottom, top, color=look.colour, linewidth=1.4)
+                axis.plot(at, middle, **look.mark, markersize=5, linestyle="none", gid=str(model))
                 none = at[np.isnan(middle) & (part["success"] == 0)]
                 if none.size:
                     unsolved = True
@@ -90,7 +90,7 @@ def by_range(
             if published is not None and column in published.columns:
                 for model, part in published[published[column].notna()].groupby(hue, sort=False):
                     at = [places.index(place) + shift[model] for place in part[x]]
-                    ring = hollow(styles[str(model)][0])
+                    ring = hollow(styles[str(model)].colour)
                     axis.plot(at, part[column].replace(0, zero), **ring, gid=f"{model}, published")
             _finish_panel(axis, summary[column], label, logarithmic, zero, len(places))
         rotation = 35 if max(len(str(place)) for place in places) > 6 and len(places) > 5 else 0

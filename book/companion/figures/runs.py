@@ -50,6 +50,7 @@ def distribution(
         figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
         axis = figure.subplots()
         models = list(dict.fromkeys(rows[hue]))
+        styles = styles_of([str(model) for model in models])
         errors = {model: rows.loc[rows[hue] == model, value].to_numpy(float) for model in models}
         known = np.concatenate([[1.0 if threshold is None else threshold], *errors.values()])
         known = known[np.isfinite(known) & (known > 0)]
@@ -57,13 +58,14 @@ def distribution(
         for model, values in errors.items():
             finite = np.sort(np.maximum(values[np.isfinite(values)], low))
             share = np.arange(finite.size + 1) / values.size
-            colour, marker = unit_style(str(model))
-            axis.step([low, *finite, high], [*share, share[-1]], where="post", color=colour, linewidth=2)
+            look = styles[str(model)]
+            line = {"color": look.colour, "linestyle": look.line, "linewidth": 2}
+            axis.step([low, *finite, high], [*share, share[-1]], where="post", **line)
             axis.plot(
                 finite,
                 share[1:],
-                marker,
-                color=colour,
+                **look.mark,
+                linestyle="none",
                 markersize=5,
                 markevery=max(1, finite.size // 8),
                 gid=str(model),
@@ -82,14 +84,14 @@ def distribution(
                 textcoords="offset points",
                 fontsize=9,
             )
-        handles = [legend_entry(str(model), line=True) for model in models]
+        handles = [legend_entry(name, line=True, styled=look) for name, look in styles.items()]
         rings = {
             model: rate
             for model, rate in (published or {}).items()
             if model in models and threshold is not None
         }
         for model, rate in rings.items():
-            ring = hollow(unit_style(str(model))[0])
+            ring = hollow(styles[str(model)].colour)
             axis.plot(threshold, rate, **ring, markeredgewidth=1.8, zorder=3, gid=f"{model}, published")
         if rings:
             handles.append(Line2D([], [], label="published success rate", **hollow()))
@@ -151,13 +153,13 @@ def scatter(
                         & ((frame[column] == side) if column else True)
                         & frame[y].notna()
                     ]
-                    for name, (colour, marker) in styles.items():
+                    for name, look in styles.items():
                         part = here[here[hue].astype(str) == name]
                         if part.empty:
                             continue
                         values = part[y] if bounds is None else part[y].clip(*bounds)
-                        solid = dict(marker=marker, color=colour, markersize=5, linestyle="none")
-                        how = hollow(colour, size=9) | {"alpha": 0.55} if theirs else solid
+                        ours = look.mark | {"markersize": 5, "linestyle": "none"}
+                        how = hollow(look.colour, size=9) | {"alpha": 0.55} if theirs else ours
                         axis.plot(
                             part[x].clip(*bounds) if square and bounds else part[x],
                             values,

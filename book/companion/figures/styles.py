@@ -1,5 +1,5 @@
-"""What all figures share: colours and markers of units, matplotlib settings, the figure itself, and the parts
-of legends.
+"""What all figures share: how units and their variants look, matplotlib settings, the figure itself, and the
+parts of legends.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import base64
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
@@ -22,9 +23,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from nalm.units.checks import nearest
 
 __all__ = [
+    "LINES",
     "UNIT_STYLES",
     "WIDTH",
     "Figure",
+    "Look",
     "axis_name",
     "hollow",
     "legend",
@@ -87,7 +90,9 @@ _SPELLINGS = {
     "NAC•NMU": "NAC•,NMU",
 }
 _SPARE = ["#4C4C4C", "#8A4F9E", "#A65628", "#2F6F4F"]
-_MARKERS = "os^DvPX<>*hpd"
+_MARKERS = "o^sDhpvd<>PX*"
+_FILLS = ("full", "none", "bottom", "right", "top", "left")
+LINES = ("-", "--", ":", "-.")
 
 _STYLE = {
     "figure.dpi": 200,
@@ -118,6 +123,29 @@ _STYLE = {
         color=["#0072B2", "#D55E00", "#009E73", "#332288", "#BB7700", "#AA3377"]
     ),
 }
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a name is drawn: variants of one unit differ in shade, marker, fill and line.
+
+    Args:
+        colour, marker: as matplotlib calls them.
+        fill: a fill style of matplotlib.
+        line: a line style of matplotlib.
+    """
+
+    colour: str
+    marker: str
+    fill: str = "full"
+    line: str = "-"
+
+    @property
+    def mark(self) -> dict[str, Any]:
+        """Its marker, for `Axes.plot`: what is not filled is white, so that no line shows through."""
+        white = "markerfacecolor" if self.fill == "none" else "markerfacecoloralt"
+        fill = "full" if self.fill == "none" else self.fill
+        return {"color": self.colour, "marker": self.marker, "fillstyle": fill, white: "white"}
 
 
 class Figure(_Figure):
@@ -187,49 +215,53 @@ def unit_style(name: str) -> tuple[str, str]:
     >>> unit_style("RealNPU") == unit_style("Real NPU (baseline)")
     True
     """
-    name = _SPELLINGS.get(name, name)
+    name = _spelled(name)
     if name in UNIT_STYLES:
         return UNIT_STYLES[name]
-    stem = name.split(" (")[0].split(", ")[0]
-    stem = _SPELLINGS.get(stem, stem)
-    if stem in UNIT_STYLES:
-        return UNIT_STYLES[stem]
+    for stem in (name.split(", ")[0], name.split(" (")[0].split(", ")[0]):
+        if _spelled(stem) in UNIT_STYLES:
+            return UNIT_STYLES[_spelled(stem)]
     return _SPARE[sum(name.encode()) % len(_SPARE)], "o"
 
 
-def styles_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of names that meet in a figure: as unit_style, and told apart where they would share
-    a style.
+def styles_of(names: Sequence[str]) -> dict[str, Look]:
+    """How names look that meet in a figure: as unit_style, and told apart where they would share a style.
 
-    A unit always looks the same. Its variants get shades of its colour, and names that belong to no unit a
-    sequence of colours, both in the order of the names and each with a marker of its own.
+    A unit always has one colour and one marker. Its variants get shades of its colour, and names that belong
+    to no unit a sequence of colours, both in the order of the names and each with a marker of its own. Of
+    the variants of one unit, and of names of none, the first is filled and has a solid line: the unit itself,
+    if it is there. The second is hollow and dashed, the others are half filled and have other lines.
 
-    >>> styles_of(["NRU", "NMRU"]) == {name: unit_style(name) for name in ("NRU", "NMRU")}
+    >>> styles_of(["NRU", "NMRU"]) == {name: Look(*unit_style(name)) for name in ("NRU", "NMRU")}
     True
     >>> shown = styles_of(["NRU, lr 1e-1", "NRU", "no L1", "L1"])
-    >>> shown["NRU"] == unit_style("NRU"), len(set(shown.values()))
-    (True, 4)
+    >>> [look.fill for look in shown.values()], [look.line for look in shown.values()]
+    (['none', 'full', 'full', 'none'], ['--', '-', '-', '--'])
     """
     names = list(dict.fromkeys(names))
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault("/".join(unit_style(name)) if _unit_of(name) else "", []).append(name)
-    styles = {}
+    cues, styles = _cues(names), {}
+    taken = {unit_style(name)[1] for name in names if _unit_of(name)}
+    markers = sorted(_MARKERS, key=taken.__contains__)
     for shared, group in groups.items():
         itself = next(
             (name for name in group if shared and _spelled(name) in UNIT_STYLES), group[0] if shared else None
         )
         variants = [name for name in group if name != itself]
         if itself is not None:
-            styles[itself] = unit_style(itself)
-        markers = [marker for marker in _MARKERS if itself is None or marker != unit_style(itself)[1]]
+            styles[itself] = Look(*unit_style(itself), *cues[itself])
         for place, name in enumerate(variants):
             colour = (
                 _shade(unit_style(name)[0], place, len(variants))
                 if shared
                 else _in_sequence(place, len(group))
             )
-            styles[name] = (colour, markers[place % len(markers)])
+            ring = "o" if cues[name][0] == "none" else ""  # is for published values
+            marker = next(one for one in markers if one != ring)
+            markers.append(markers.pop(markers.index(marker)))
+            styles[name] = Look(colour, marker, *cues[name])
     return {name: styles[name] for name in names}
 
 
@@ -243,23 +275,35 @@ def _unit_of(name: str) -> str:
     return stem if stem in UNIT_STYLES or _spelled(name) in UNIT_STYLES else ""
 
 
+def _cues(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Fill and line of names: for each unit itself first, then its variants in the list, then others."""
+    kinds: dict[tuple[str, str] | None, list[str]] = {}
+    for name in names:
+        unit = _unit_of(name).split(",")[0]
+        kinds.setdefault(unit_style(unit) if unit else None, []).append(name)
+    cues = {}
+    for own, kind in kinds.items():
+        far = {name: (_spelled(name) not in UNIT_STYLES, unit_style(name) != own) for name in kind}
+        for place, name in enumerate(sorted(kind, key=far.__getitem__)):
+            cues[name] = (_FILLS[place % len(_FILLS)], LINES[place % len(LINES)])
+    return cues
+
+
 def _shade(colour: str, place: int, of: int) -> str:
     """Away from the unit's own colour: dark ones are mixed with white, light ones with black."""
     full, step = np.array(to_rgb(colour)), (place + 1) / of
-    dark = full @ (0.2126, 0.7152, 0.0722) < 0.19
-    return to_hex(full + (1 - full) * 0.45 * step if dark else full * (1 - 0.65 * step))
+    dark = full @ (0.2126, 0.7152, 0.0722) < 0.22
+    return to_hex(full + (1 - full) * 0.45 * step if dark else full * (1 - 0.5 * step))
 
 
 def _in_sequence(place: int, of: int) -> str:
     return to_hex(colormaps["viridis"](0.58 * place / max(of - 1, 1)))
 
 
-def legend_entry(model: str, line: bool = False, styled: tuple[str, str] | None = None) -> Line2D:
+def legend_entry(model: str, line: bool = False, styled: Look | None = None) -> Line2D:
     """What a legend shows of a model: its marker, and a line if it is drawn as one."""
-    colour, marker = styled or unit_style(model)
-    return Line2D(
-        [], [], color=colour, marker=marker, markersize=6, linestyle="-" if line else "none", label=model
-    )
+    look = styled or styles_of([model])[model]
+    return Line2D([], [], **look.mark, markersize=6, linestyle=look.line if line else "none", label=model)
 
 
 def legend(figure: Figure, handles: Sequence[Line2D]) -> None:

@@ -15,7 +15,7 @@ from nalm.units import Unit
 from torch import Tensor
 
 from companion.experiment.rows import NOT_RUN, Rows
-from companion.experiment.tables import Table
+from companion.experiment.tables import Table, text
 from companion.nau_nmu.digit_runs import EPOCHS, HORIZON, MODELS, TRAINED_ON
 from companion.nau_nmu.digits import REFERENCE, longest, references, solved_by_length
 from companion.recorded import devices, is_gpu
@@ -34,6 +34,9 @@ __all__ = [
 ]
 
 Numbers = dict[str, object]
+
+SPARSE = 1e-3
+"""A sparsity error below which weights have arrived at -1, 0 or 1."""
 
 
 def accumulated(unit: Unit, numbers: Tensor, weight: tuple[float, float], start: float = 0.0) -> Tensor:
@@ -103,12 +106,12 @@ def weights(rows: Rows) -> pd.DataFrame:
 
 def longer(every: pd.DataFrame, operation: str, lengths: Sequence[int]) -> tuple[Table, Numbers]:
     """What the runs have come to that are long enough to be judged: how many there are of each model, their
-    median error on single digits and sparsity error, and how many are solved at these lengths.
+    median error on single digits, how many are solved at these lengths, and their weights of images.
     """
     rows = longest(every, operation)
     caption = f"Runs of {HORIZON} epochs or more"
     if rows.empty:
-        return Table([], caption), {"longer": 0}
+        return Table([], caption), {"longer": 0, "sparse": NOT_RUN}
     solved = solved_by_length(rows, operation, lengths).set_index("model")
     lines = []
     for model in MODELS[operation]:
@@ -117,12 +120,15 @@ def longer(every: pd.DataFrame, operation: str, lengths: Sequence[int]) -> tuple
             continue
         line = {"model": model, "runs": str(len(of)), "error on single digits": of["test_1"].median()}
         if model != REFERENCE[operation]:
-            line |= {"sparsity error": of["sparsity_error"].median()}
             line |= {f"solved on {name}": count for name, count in solved.loc[model].items()}
+            weights = [json.loads(one).get("cell.weight") for one in of["weights"]]
+            line |= {"w_z": ", ".join(f"{one[0][0]:.2f}" for one in weights if one)}
         lines.append(line)
     known = len(references(rows, operation))
     note = f"; thresholds from {known} readers with the {REFERENCE[operation]}"
-    return Table(lines, caption + note, digits=3), {"longer": len(rows)}
+    own = rows[rows["model"] == MODELS[operation][0]]["sparsity_error"]
+    numbers: Numbers = {"longer": len(rows), "sparse": f"{(own < SPARSE).sum()} of {len(own)}"}
+    return Table(pd.DataFrame(lines).fillna(""), caption + note, digits=2), numbers
 
 
 def on_both_devices(every: pd.DataFrame, experiment: str, operation: str) -> tuple[Table, Numbers]:
@@ -144,7 +150,9 @@ def on_both_devices(every: pd.DataFrame, experiment: str, operation: str) -> tup
             ]
     caption = "The error on the GPU as a multiple of that on a core, the same runs"
     if not found:
-        return Table([], caption), {"twins": 0, "largest": NOT_RUN, "middle": NOT_RUN}
+        return Table([], caption), dict.fromkeys(
+            ["pace_core", "pace_gpu", "twins", "largest", "middle"], NOT_RUN
+        )
     ratios = pd.DataFrame(found)
     lines = [
         {"updates": f"{updates:,}", "error": name, "runs": len(of)}
@@ -152,7 +160,10 @@ def on_both_devices(every: pd.DataFrame, experiment: str, operation: str) -> tup
         for (updates, name), of in ratios.groupby(["updates", "measure"], sort=True)
     ]
     later = ratios.loc[ratios["updates"] > 0, "ratio"]
+    core, gpu = (1000 * of["seconds"].sum() / of["iterations"].sum() for of in (rows[~on_gpu], rows[on_gpu]))
     return Table(lines, caption, digits=4), {
+        "pace_core": text(core, 2),
+        "pace_gpu": text(gpu, 2),
         "twins": len(pairs),
         "middle": f"{later.median():.2f}",
         "largest": f"{np.exp(np.log(later).abs().max()):.1f}",

@@ -21,7 +21,7 @@ from companion.experiment.errata import Erratum
 from companion.experiment.parameters import at_least, between
 from companion.experiment.statements import Claim, Explanation, Item, Read
 from companion.experiment.tables import text
-from companion.figures import Figure, diagrams, style
+from companion.figures import Figure, Map, diagrams, style
 
 EPSILONS = {"NAC•, ε = 10⁻⁷": 1e-7, "NAC•, ε = 0.1": 0.1, "NAC•, ε = 1": 1.0}
 PANELS = (*EPSILONS, "NMU")
@@ -62,7 +62,7 @@ def curvature(panel: str, weights: torch.Tensor = _RIGHT) -> float:
 def draw_surfaces(axis: torch.Tensor, surfaces: Mapping[str, np.ndarray]) -> Figure:
     """Figure 2: the squared error over w₁ and w₂, ``(points, points)`` in each panel."""
     with style():
-        figure = Figure(figsize=(7, 6.2), layout="constrained")
+        figure = Map(figsize=(7, 6.2), layout="constrained")
         panels = figure.subplots(2, 2, sharex=True)
         colours = colormaps["viridis"].with_extremes(over="black")
         how = {"norm": LogNorm(1e-1, _BEYOND), "cmap": colours, "shading": "nearest", "rasterized": True}

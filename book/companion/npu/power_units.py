@@ -22,7 +22,7 @@ from companion.experiment.errata import Erratum
 from companion.experiment.parameters import at_least, between
 from companion.experiment.statements import Claim, Item
 from companion.experiment.tables import text
-from companion.figures import Figure, diagrams, style, unit_style
+from companion.figures import Figure, Map, diagrams, style, unit_style
 
 PANELS = {"NaiveNPU": None, "NPU, gates ½, ½": (0.5, 0.5), "NPU, gates 1, 0": (1.0, 0.0)}
 """Panel of Figure 3 -> the gates of its unit."""
@@ -136,7 +136,7 @@ def figure_3(w1: np.ndarray, w2: np.ndarray, surfaces: Mapping[str, Mapping[str,
     """A row of maps for each reading, a column for each panel; ``surfaces``: ``(len(w2), len(w1))``."""
     colours = colormaps["inferno_r"].with_extremes(over="black")
     with style():
-        figure = Figure(figsize=(7, 5.4), layout="constrained")
+        figure = Map(figsize=(7, 5.4), layout="constrained")
         axes = figure.subplots(len(surfaces), len(PANELS), sharex=True, sharey=True, squeeze=False)
         for row, (reading, maps) in zip(axes, surfaces.items(), strict=True):
             limit = READINGS[reading].limit
@@ -146,7 +146,7 @@ def figure_3(w1: np.ndarray, w2: np.ndarray, surfaces: Mapping[str, Mapping[str,
                 axis.grid(False)
                 axis.pcolormesh(w1, w2, np.minimum(values, 2 * limit), **how)
                 axis.plot(1, 0, "o", color="white", markeredgecolor="black", markersize=6)
-                axis.axhline(0.75, color="#1A1A1A", linestyle=":", linewidth=1)
+                axis.axhline(0.75, color="black", linestyle=":", linewidth=1)
             row[0].set_ylabel(f"{reading}'s reading\n$w_2$")
             ticks = np.linspace(0, limit, 6)
             bar = figure.colorbar(
