@@ -18,7 +18,7 @@ from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.tables import Table, text
 from companion.nau_nmu.digit_runs import EPOCHS, HORIZON, MODELS, TRAINED_ON
 from companion.nau_nmu.digits import REFERENCE, longest, references, solved_by_length
-from companion.recorded import devices, is_gpu
+from companion.recorded import devices, is_gpu, read
 
 __all__ = [
     "Numbers",
@@ -113,10 +113,9 @@ def longer(every: pd.DataFrame, operation: str, lengths: Sequence[int]) -> tuple
     if rows.empty:
         return Table([], caption), {"longer": 0, "sparse": NOT_RUN}
     solved = solved_by_length(rows, operation, lengths).set_index("model")
-    lines = []
+    lines, missing = [], [model for model in MODELS[operation] if model not in set(rows["model"])]
     for model in MODELS[operation]:
         if (of := rows[rows["model"] == model]).empty:
-            lines.append({"model": model, "runs": NOT_RUN})
             continue
         line = {"model": model, "runs": str(len(of)), "error on single digits": of["test_1"].median()}
         if model != REFERENCE[operation]:
@@ -126,45 +125,48 @@ def longer(every: pd.DataFrame, operation: str, lengths: Sequence[int]) -> tuple
         lines.append(line)
     known = len(references(rows, operation))
     note = f"; thresholds from {known} readers with the {REFERENCE[operation]}"
+    note += f"; {NOT_RUN} yet: {'; '.join(missing)}" if missing else ""
     own = rows[rows["model"] == MODELS[operation][0]]["sparsity_error"]
     numbers: Numbers = {"longer": len(rows), "sparse": f"{(own < SPARSE).sum()} of {len(own)}"}
     return Table(pd.DataFrame(lines).fillna(""), caption + note, digits=2), numbers
 
 
-def on_both_devices(every: pd.DataFrame, experiment: str, operation: str) -> tuple[Table, Numbers]:
+def on_both_devices(files: Mapping[str, str]) -> tuple[Table, Numbers]:
     """How far apart the errors are of runs that a core and a GPU have both begun, with the same seeds: at the
     updates at which the errors of both were lower than ever before.
+
+    Args:
+        files: operation -> the results file of its runs.
     """
-    rows = every.assign(device=devices(every, experiment)).dropna(subset="device")
-    on_gpu = rows["device"].map(is_gpu).astype(bool)
-    pairs = rows[~on_gpu].merge(rows[on_gpu], on=["model", "seed"], suffixes=("", "_gpu"))
-    measured = {"on single digits": "test_1", "at the length of training": f"test_{TRAINED_ON[operation]}"}
-    found = []
-    for pair in pairs.to_dict("records"):
-        core, gpu = json.loads(pair["lows"]), json.loads(pair["lows_gpu"])
-        for name, column in measured.items():
-            ours, theirs = dict(core[column]), dict(gpu[column])
+    found, spent = [], {True: [0.0, 0.0], False: [0.0, 0.0]}
+    for operation, experiment in files.items():
+        rows = read(experiment)
+        on_gpu = devices(rows, experiment).map(is_gpu).astype(bool)
+        for gpu, of in spent.items():
+            of[0] += rows.loc[on_gpu == gpu, "seconds"].sum()
+            of[1] += rows.loc[on_gpu == gpu, "iterations"].sum()
+        pairs = rows[~on_gpu].merge(rows[on_gpu], on=["model", "seed"], suffixes=("", "_gpu"))
+        for pair in pairs.to_dict("records"):
+            core, gpu = (
+                dict(json.loads(pair[name])[f"test_{TRAINED_ON[operation]}"]) for name in ("lows", "lows_gpu")
+            )
             found += [
-                {"updates": at, "measure": name, "ratio": theirs[at] / ours[at]}
-                for at in ours.keys() & theirs
+                {"task": operation, "updates": at, "ratio": gpu[at] / core[at]} for at in core.keys() & gpu
             ]
-    caption = "The error on the GPU as a multiple of that on a core, the same runs"
+    caption = "The error at the length of training on the GPU, as a multiple of that on a core"
     if not found:
-        return Table([], caption), dict.fromkeys(
-            ["pace_core", "pace_gpu", "twins", "largest", "middle"], NOT_RUN
-        )
+        return Table([], caption), dict.fromkeys(["pace_core", "pace_gpu", "largest", "middle"], NOT_RUN)
     ratios = pd.DataFrame(found)
     lines = [
-        {"updates": f"{updates:,}", "error": name, "runs": len(of)}
+        {"task": task, "updates": f"{updates:,}", "runs": len(of)}
         | dict(zip(("lowest", "median", "highest"), of["ratio"].quantile([0, 0.5, 1]), strict=True))
-        for (updates, name), of in ratios.groupby(["updates", "measure"], sort=True)
+        for (task, updates), of in ratios.groupby(["task", "updates"], sort=True)
     ]
     later = ratios.loc[ratios["updates"] > 0, "ratio"]
-    core, gpu = (1000 * of["seconds"].sum() / of["iterations"].sum() for of in (rows[~on_gpu], rows[on_gpu]))
+    core, gpu = (1000 * seconds / updates for seconds, updates in (spent[False], spent[True]))
     return Table(lines, caption, digits=4), {
         "pace_core": text(core, 2),
         "pace_gpu": text(gpu, 2),
-        "twins": len(pairs),
         "middle": f"{later.median():.2f}",
         "largest": f"{np.exp(np.log(later).abs().max()):.1f}",
     }
