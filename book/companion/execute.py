@@ -26,9 +26,11 @@ def execute(chapter: Path, timeout: int = 10 * HOURS) -> None:
         timeout: of a cell, in seconds.
 
     Raises:
-        ValueError: a cell failed, or rows are not all the book's; the file is as it was.
+        ValueError: a cell failed, rows are not all the book's, or somebody has edited the chapter meanwhile;
+            the file is as it was.
     """
-    notebook = nbformat.read(chapter, as_version=4)
+    before = chapter.read_bytes()
+    notebook = nbformat.reads(before.decode(), as_version=4)
     client = NotebookClient(
         notebook,
         timeout=timeout,
@@ -47,6 +49,8 @@ def execute(chapter: Path, timeout: int = 10 * HOURS) -> None:
             f"{chapter} was not written, as some of its rows are your own: first train them with "
             f'make rerun CHAPTER={chapter} ARGS="-p results publish".'
         )
+    if chapter.read_bytes() != before:
+        raise ValueError(f"{chapter} was not written, as it was edited while it ran: run it again.")
     nbformat.write(notebook, chapter)
 
 

@@ -23,12 +23,13 @@ import pandas as pd
 from nalm.records import run_all
 from nalm.records.folders import PUBLISHED
 from nalm.records.keys import keys_of
+from nalm.records.provenance import is_gpu
 from nalm.training import Run
 
 from companion.beyond import leaderboard, tuned
 from companion.nau_nmu import digit_runs, hidden_sizes, settings, subset_shapes
 from companion.npu import fractional_sir
-from companion.recorded import devices, is_gpu, read
+from companion.recorded import devices, read
 from companion.replay import replayed, replays
 
 __all__ = ["QUEUE", "Job", "left", "listed", "table", "train"]

@@ -9,17 +9,9 @@ from typing import NamedTuple
 import pandas as pd
 from nalm.records import PUBLISHED, Store
 from nalm.records.code import freshness_of
+from nalm.records.provenance import is_gpu
 
-__all__ = ["Spent", "devices", "is_gpu", "read", "reader", "spent"]
-
-
-def is_gpu(device: str) -> bool:
-    """Whether a device that rows name is one.
-
-    >>> is_gpu("NVIDIA H200"), is_gpu("AMD EPYC")
-    (True, False)
-    """
-    return device.startswith("NVIDIA")
+__all__ = ["Spent", "devices", "read", "reader", "spent"]
 
 
 class Spent(NamedTuple):

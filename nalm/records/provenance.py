@@ -13,7 +13,7 @@ import torch
 
 from nalm.training import Log, Run
 
-__all__ = ["processor", "provenance", "surroundings"]
+__all__ = ["is_gpu", "processor", "provenance", "surroundings"]
 
 PACKAGES = ("nalm", "torch", "numpy")
 
@@ -28,6 +28,15 @@ def provenance(runs: list[Run], log: Log) -> dict[str, Any]:
         "threads": log.threads,
     }
     return dict(sorted(origin.items()))
+
+
+def is_gpu(device: str) -> bool:
+    """Whether the device that rows were trained on is a GPU.
+
+    >>> is_gpu("NVIDIA H200"), is_gpu("AMD EPYC")
+    (True, False)
+    """
+    return device.startswith("NVIDIA")
 
 
 def surroundings() -> dict[str, Any]:

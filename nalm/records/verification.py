@@ -27,6 +27,7 @@ from nalm.records.comparison import (
     twins,
 )
 from nalm.records.folders import LOCAL, PUBLISHED
+from nalm.records.provenance import is_gpu
 from nalm.records.row import whole_row_of
 from nalm.records.store import Store
 from nalm.records.workers import train_ensembles
@@ -211,6 +212,9 @@ def verify_rows(
     """Draw rows at random, train them again from their stored configuration and seed, and compare. Before,
     the digests of all rows of these experiments are compared.
 
+    Rows from a GPU are not drawn for a CPU, where large models take twenty times as long; with their key they
+    are trained there as well.
+
     Args:
         rows: how many; all there are if fewer. 0 trains nothing.
         experiment: one name, or some, to draw from; all if empty.
@@ -241,9 +245,16 @@ def verify_rows(
     rows_of = {name: store.read(checked=False) for name, store in stores.items()}
     sidecars = {name: store.sidecar() for name, store in stores.items()}
     candidates = [candidate for name in stores for candidate in _candidates(rows_of[name], sidecars[name])]
-    candidates = [row for row in candidates if not key or row["key"] == key]
-    if key and not candidates:
-        raise ValueError(f"There is no row of the key {key!r} to verify in {', '.join(chosen)}.")
+    if key:
+        candidates = [row for row in candidates if row["key"] == key]
+        if not candidates:
+            raise ValueError(f"There is no row of the key {key!r} to verify in {', '.join(chosen)}.")
+    elif device == "cpu" and candidates:
+        candidates = [row for row in candidates if not row["gpu"]]
+        if not candidates:
+            raise ValueError(
+                f"All rows of {', '.join(chosen)} come from a GPU: name one by its key, or use device='cuda'."
+            )
     candidates = [row for row in candidates if iterations is None or row["iterations"] <= iterations]
     candidates = [row for row in candidates if seconds is None or row["ensemble_seconds"] <= seconds]
     if not candidates:
@@ -286,8 +297,13 @@ def _candidates(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[dict[str, A
         and name != "weights"
         and not pd.api.types.is_numeric_dtype(rows[name])
     }
+    on_gpu = {batch for batch, origin in sidecar["batches"].items() if is_gpu(origin["device"])}
     return rows.assign(
-        freshness=freshness_of(rows, sidecar), ensemble_seconds=ensemble_seconds, **usual, **numbers
+        freshness=freshness_of(rows, sidecar),
+        ensemble_seconds=ensemble_seconds,
+        gpu=rows["batch"].isin(on_gpu),
+        **usual,
+        **numbers,
     ).to_dict("records")
 
 

@@ -33,3 +33,13 @@ def test_what_failed_or_is_not_the_books_is_not_written(tmp_path, source, said):
     with pytest.raises(ValueError, match=said):
         execute(path)
     assert path.read_bytes() == before
+
+
+def test_what_was_edited_meanwhile_is_not_lost(tmp_path):
+    path = chapter(
+        tmp_path / "a.ipynb", "text = open('a.ipynb').read()\nopen('a.ipynb', 'w').write(text + ' ')"
+    )
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="edited while it ran"):
+        execute(path)
+    assert path.read_bytes() == before + b" "

@@ -68,6 +68,26 @@ def failed(outcome):
     return {row.key: row.differences for row in outcome.rows if not row.passed}
 
 
+def test_rows_from_a_gpu_are_drawn_for_one_or_by_their_key(store):
+    sidecar = json.loads(store.sidecar_file.read_text())
+    rows = store.read()
+    theirs = rows["batch"].iloc[0]
+    sidecar["batches"][theirs]["device"] = "NVIDIA H200"
+    store.sidecar_file.write_text(json.dumps(sidecar))
+    folder, from_gpu = store.rows_file.parents[1], rows.loc[rows["batch"] == theirs, "key"]
+    assert 0 < len(from_gpu) < len(rows)
+    drawn = check(folder)
+    assert not {row.key for row in drawn.rows} & set(from_gpu) and drawn.candidates == len(rows) - len(
+        from_gpu
+    )
+    assert [row.key for row in check(folder, key=from_gpu.iloc[0]).rows] == [from_gpu.iloc[0]]
+    for batch in sidecar["batches"].values():
+        batch["device"] = "NVIDIA H200"
+    store.sidecar_file.write_text(json.dumps(sidecar))
+    with pytest.raises(ValueError, match="All rows of demo/verified come from a GPU: name one by its key"):
+        check(folder)
+
+
 def test_right_rows_are_confirmed(recorded):
     outcome = check(recorded, experiment="")
     assert outcome.passed and len(outcome.rows) == outcome.candidates == 12 and len(outcome.ensembles) == 3

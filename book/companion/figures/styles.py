@@ -90,7 +90,7 @@ _SPELLINGS = {
     "NAC•NMU": "NAC•,NMU",
 }
 _SPARE = ["#4C4C4C", "#8A4F9E", "#A65628", "#2F6F4F"]
-_MARKERS = "o^sDhpvd<>PX*"
+_MARKERS = "o^sDv<>PX*dph"  # those that look alike come last
 _FILLS = ("full", "none", "bottom", "right", "top", "left")
 LINES = ("-", "--", ":", "-.")
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 from nalm.models.digit_sequence import DigitSequenceNetwork
+from nalm.records.provenance import is_gpu
 from nalm.tasks import DigitSequenceTask
 from nalm.units import Unit
 from torch import Tensor
@@ -18,7 +19,7 @@ from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.tables import Table, text
 from companion.nau_nmu.digit_runs import EPOCHS, HORIZON, MODELS, TRAINED_ON
 from companion.nau_nmu.digits import REFERENCE, longest, references, solved_by_length
-from companion.recorded import devices, is_gpu, read
+from companion.recorded import devices, read
 
 __all__ = [
     "Numbers",

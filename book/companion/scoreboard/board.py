@@ -11,11 +11,12 @@ from pathlib import Path
 import pandas as pd
 from nalm.records.code import least_fresh
 from nalm.records.folders import PUBLISHED
+from nalm.records.provenance import is_gpu
 
 from companion import sealed
 from companion.experiment import judged
 from companion.experiment.statements import Item, Judgement
-from companion.recorded import Spent, is_gpu, reader
+from companion.recorded import Spent, reader
 from companion.scoreboard.items import ITEMS
 from companion.scoreboard.strength import recorded
 
