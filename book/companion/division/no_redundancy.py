@@ -37,7 +37,7 @@ from companion.experiment.parameters import some_of
 from companion.experiment.rows import Rows
 from companion.experiment.statements import Claim, Item
 from companion.experiment.tables import Table, text
-from companion.figures import Figure, style
+from companion.figures import Figure, Map, style
 
 SECOND, CLIPPED = f"{MODIFIED}, second draw", f"{MODIFIED}, clipped gradient"
 FIGURE_3 = [REAL_NPU, *UNITS]
@@ -139,17 +139,17 @@ def saddle() -> Figure:
     agreement = (1 - np.cos(alpha) - np.cos(beta) + np.cos(alpha + beta)) / 4
     starts = 0.25 * np.array([(np.cos(turn), np.sin(turn)) for turn in np.arange(8) * np.pi / 4 + 0.2])
     with style():
-        figure = Figure(figsize=(4.6, 3.9), layout="constrained")
+        figure = Map(figsize=(4.6, 3.9), layout="constrained")
         axis = figure.subplots()
         axis.grid(False)
         filled = axis.contourf(at, at, agreement, np.linspace(-0.2, 1, 13), cmap="Greens")
         for start in starts:
             way = solve_ivp(_uphill, (0, 20), start, max_step=0.1).y
-            axis.plot(*way, color="#1A1A1A", linewidth=0.9)
-        axis.plot(*starts.T, "o", color="#1A1A1A", markersize=3.5)
-        axis.plot([-1.25, 1.25], [-1.25, 1.25], "--", color="#1A1A1A", linewidth=0.9)
+            axis.plot(*way, color="black", linewidth=0.9)
+        axis.plot(*starts.T, "o", color="black", markersize=3.5)
+        axis.plot([-1.25, 1.25], [-1.25, 1.25], "--", color="black", linewidth=0.9)
         for place, name in (((1, -1), "a/b"), ((-1, 1), "b/a")):
-            axis.plot(*place, "*", color="white", markersize=15, markeredgecolor="#1A1A1A")
+            axis.plot(*place, "*", color="white", markersize=15, markeredgecolor="black")
             axis.annotate(f"${name}$", place, (0, 12), textcoords="offset points", ha="center", color="white")
         axis.set(xlabel="$W_a$", ylabel="$W_b$", aspect="equal")
         figure.colorbar(filled, ax=axis, label="agreement in sign, $C$", ticks=[0, 0.5, 1])

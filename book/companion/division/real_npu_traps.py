@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from matplotlib import colormaps
+from matplotlib.colors import ListedColormap
 from nalm.tasks import UNIFORM_RANGES
 
 from companion.division.no_redundancy import MIDDLES
-from companion.figures import Figure, style, styles_of
+from companion.figures import Figure, Map, style, styles_of
 
 
 def gated(gate: Any, middle: Any) -> Any:
@@ -111,20 +113,19 @@ def draw_streams(loss: Callable, places: list[str], false: dict[str, tuple[float
     shape = gates.size, weights.size
     grid = torch.tensor(np.stack(np.meshgrid(weights, gates), -1).reshape(-1, 2))
     blue, on = "#0072B2", np.linspace(0.3, 1, 100)
+    pale = ListedColormap(0.25 + 0.75 * colormaps["Greens_r"](np.linspace(0, 1, 256))[:, :3])
     with style():
-        figure = Figure(figsize=(7, 3.9), layout="constrained")
+        figure = Map(figsize=(7, 3.9), layout="constrained")
         axes = figure.subplots(1, len(places), sharey=True, squeeze=False)[0]
         for axis, place in zip(axes, places, strict=True):
             inputs = torch.tensor(UNIFORM_RANGES[place][0].sample(np.random.RandomState(0), (256, 2)))
             slopes = torch.func.vmap(torch.func.grad(loss), (0, None))(grid, inputs)
             level = torch.func.vmap(loss, (0, None))(grid, inputs).reshape(shape).log10()
             axis.grid(False)
-            filled = axis.contourf(
-                weights, gates, level, np.arange(-6.5, 2), cmap="Greens_r", extend="both", alpha=0.75
-            )
+            filled = axis.contourf(weights, gates, level, np.arange(-6.5, 2), cmap=pale, extend="both")
             along = (-slopes.T.reshape(2, *shape)).numpy()
             axis.streamplot(
-                weights, gates, *along, color="#4C4C4C", linewidth=0.5, density=0.8, arrowsize=0.7
+                weights, gates, *along, color="#4E565E", linewidth=0.5, density=0.8, arrowsize=0.7
             )
             axis.plot(-valley(on, MIDDLES[place]), on, "--", color=blue, linewidth=2)
             axis.plot(-1, 1, "*", color=blue, markersize=14, markeredgecolor="white")

@@ -118,7 +118,7 @@ def longer(every: pd.DataFrame, operation: str, lengths: Sequence[int]) -> tuple
     for model in MODELS[operation]:
         if (of := rows[rows["model"] == model]).empty:
             continue
-        line = {"model": model, "runs": str(len(of)), "error on single digits": of["test_1"].median()}
+        line = {"model": model, "runs": str(len(of)), "MSE on single digits": of["test_1"].median()}
         if model != REFERENCE[operation]:
             line |= {f"solved on {name}": count for name, count in solved.loc[model].items()}
             weights = [json.loads(one).get("cell.weight") for one in of["weights"]]

@@ -196,6 +196,7 @@ def table(found: list[Line]) -> Table:
     ).assign(verdict=[one.verdict for one in found])
     run = frame["runs"] > 0
     frame[columns[2:]] = frame[columns[2:]].astype(object).where(run, "")
+    frame["runs"] = frame["runs"].where(run, NOT_RUN)
     caption = (
         "Lines of Table 2, replays beside the authors' runs, seed by seed; the probabilities of two tests"
     )

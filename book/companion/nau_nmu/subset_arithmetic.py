@@ -204,9 +204,9 @@ def _late(operation: str, model: str) -> Explanation:
             f" Trained again from the authors' weights and batches, these are solved at iterations {times}."
         )
         return (
-            f"{model} on {nau_nmu.SIGNS[operation]}: the authors read the rows of some logs out of order "
-            f"(chapter late). {int(late.sum())} of their {len(theirs)} published runs are late for that; "
-            f"the mean of the others is {text(soon.mean())}, ours {text(ours.mean())}."
+            f"{model} on {nau_nmu.SIGNS[operation]}: the authors read the rows of some logs out of order, "
+            f"as the chapter on late runs shows. Late for that, of their {len(theirs)} published runs: "
+            f"{int(late.sum())}; the mean of the others is {text(soon.mean())}, ours {text(ours.mean())}."
         ) + (retrained if times else "")
 
     return Explanation((what,), said, size)

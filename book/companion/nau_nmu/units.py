@@ -115,16 +115,16 @@ CROSSING = float(np.exp((2 - np.log(2) ** 2) / (2 - 2 * np.log(2))))
 def draw_taylor(r_w: np.ndarray, r_z: np.ndarray, difference: np.ndarray) -> Figure:
     """Figure 5: the approximation less the mean, ``(r_z, r_w)``."""
     with style():
-        figure = Figure(figsize=(7, 3.8), layout="constrained")
+        figure = Map(figsize=(7, 3.8), layout="constrained")
         axes = figure.subplots()
         axes.grid(False)
         limit = float(np.abs(difference).max())
         how = {"cmap": "RdBu", "vmin": -limit, "vmax": limit, "shading": "nearest", "rasterized": True}
         image = axes.pcolormesh(r_w, r_z, difference, **how)
-        how = {"colors": "#4C4C4C", "linewidths": 0.8, "linestyles": "solid"}
+        how = {"colors": "#555555", "linewidths": 0.8, "linestyles": "solid"}
         lines = axes.contour(r_w, r_z, difference, levels=[-0.03, -0.01, 0.005], **how)
         axes.clabel(lines, fmt="%g", fontsize=10)
-        axes.axhline(CROSSING, color="#1A1A1A", linestyle=":", linewidth=1.2)
+        axes.axhline(CROSSING, color="black", linestyle=":", linewidth=1.2)
         axes.set(xlabel="$r_w$", ylabel="$r_z$")
         figure.colorbar(image, label="approximation minus expectation")
     return figure
