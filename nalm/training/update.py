@@ -56,11 +56,6 @@ class Update:
         slots = self.recipe.optimiser.slots
         return {name: tuple(torch.zeros_like(p) for _ in slots) for name, p in self.model.parameters.items()}
 
-    @property
-    def draws_on_host(self) -> bool:
-        """Whether updates need more from the host than the number of the iteration."""
-        return self.numpy is not None or self._host_draw(0) is not None
-
     def draws(self, first: int, last: int) -> Iterator[Tensor | None]:
         """What is drawn on the host for updates ``first`` to ``last - 1``, stacked over runs; ``None`` where
         it is nothing.
