@@ -104,15 +104,19 @@ def code(run: Run, sources: dict[str, str] | None = None) -> str:
     >>> len(code(runs[0])), code(runs[0]) == code(runs[1])
     (16, False)
     """
-    sources = (LOADED if sources is None else sources) | own_sources(_classes(run))
-    return _hash(_definitions(tuple(sorted(sources.items()))), *entrances(run))
+    classes = _classes(run)
+    sources = (LOADED if sources is None else sources) | own_sources(classes)
+    return _hash(_definitions(tuple(sorted(sources.items()))), *_entrances(run, classes))
 
 
 def entrances(run: Run) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
     """Where the code of a run is entered, as modules and names in them, and the names of methods and entries
     that it asks for.
     """
-    classes = _classes(run)
+    return _entrances(run, _classes(run))
+
+
+def _entrances(run: Run, classes: frozenset[type]) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
     known = LOADED.keys() | own_sources(classes)
     functions = {("nalm.records.row", "row_of")} | (
         {("nalm.records.row", "record_lows")} if isinstance(run.model, DigitSequence) else set()

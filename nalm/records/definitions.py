@@ -22,9 +22,9 @@ import json
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["Definitions", "Place", "names_bound_by"]
 
@@ -48,8 +48,7 @@ HARMLESS = {
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True, order=True)
-class Place:
+class Place(NamedTuple):
     """Where a definition is: its module and its qualified name, ``Class.method`` or ``REGISTRY[key]``;
     ``part`` if only some of it is asked for.
 
@@ -170,7 +169,7 @@ class Definitions:
 
     def part_of(self, place: Place) -> Place:
         """Of a dict with strings as keys, the entries that are asked for; anything else as a whole."""
-        return replace(place, part=bool(_registry(self._module(place.module).definitions[place.name])))
+        return place._replace(part=bool(_registry(self._module(place.module).definitions[place.name])))
 
     def _module(self, name: str) -> _Module:
         if name not in self._modules:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,7 @@ from nalm.records.row import whole_row_of
 from nalm.records.store import Store
 from nalm.records.workers import train_ensembles
 from nalm.training import Run, check_device
+from nalm.training.compiler import obstacle
 from nalm.units.checks import choose
 
 __all__ = [
@@ -244,26 +245,29 @@ def verify_rows(
     # before the sidecars, which then know all of these rows
     rows_of = {name: store.read(checked=False) for name, store in stores.items()}
     sidecars = {name: store.sidecar() for name, store in stores.items()}
-    candidates = [candidate for name in stores for candidate in _candidates(rows_of[name], sidecars[name])]
+    rows_of = {name: _with_numbers(of) for name, of in rows_of.items() if not of.empty}
+    candidates = [one for name, of in rows_of.items() for one in _candidates(name, of, sidecars[name])]
     if key:
-        candidates = [row for row in candidates if row["key"] == key]
+        candidates = [row for row in candidates if row.key == key]
         if not candidates:
             raise ValueError(f"There is no row of the key {key!r} to verify in {', '.join(chosen)}.")
     elif device == "cpu" and candidates:
-        candidates = [row for row in candidates if not row["gpu"]]
+        candidates = [row for row in candidates if not row.gpu]
         if not candidates:
             raise ValueError(
                 f"All rows of {', '.join(chosen)} come from a GPU: name one by its key, or use device='cuda'."
             )
-    candidates = [row for row in candidates if iterations is None or row["iterations"] <= iterations]
-    candidates = [row for row in candidates if seconds is None or row["ensemble_seconds"] <= seconds]
+    candidates = [row for row in candidates if iterations is None or row.iterations <= iterations]
+    candidates = [row for row in candidates if seconds is None or row.ensemble_seconds <= seconds]
     if not candidates:
         limits = [] if iterations is None else [f"{iterations} iterations"]
         limits += [] if seconds is None else [f"{seconds:g} seconds"]
         limit = f" of at most {' and '.join(limits)}" if limits else ""
         raise ValueError(f"There are no rows{limit} to verify in {', '.join(chosen)}.")
     seed = secrets.randbelow(2**32) if seed is None else seed
-    sample = _draw(candidates, rows, seed, stale_first)
+    freshness = _Freshness(rows_of, sidecars)
+    drawn = _draw(candidates, rows, seed, freshness if stale_first else None)
+    sample = [_whole(one, rows_of[one.experiment], sidecars[one.experiment], freshness) for one in drawn]
     checked, ensembles, seconds = _check(sample, sidecars, device, tolerances, progress)
     return Verification(
         tuple(checked),
@@ -277,19 +281,55 @@ def verify_rows(
     )
 
 
-def _candidates(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[dict[str, Any]]:
-    if rows.empty:
-        return []
-    configuration, names = rows["key"].str.rpartition("-")[0], sidecar.get("names", {})
+class _Candidate(NamedTuple):
+    """A row that may be drawn, and where it stands in its results file."""
+
+    experiment: str
+    key: str
+    position: int
+    iterations: Any
+    ensemble_seconds: float
+    gpu: bool
+
+
+def _candidates(experiment: str, rows: pd.DataFrame, sidecar: dict[str, Any]) -> Iterable[_Candidate]:
+    seconds = pd.to_numeric(rows["seconds"], errors="coerce").groupby(rows["batch"]).transform("sum")
+    on_gpu = {batch for batch, origin in sidecar["batches"].items() if is_gpu(origin["device"])}
+    columns = rows["key"], range(len(rows)), rows["iterations"], seconds, rows["batch"].isin(on_gpu)
+    return (_Candidate(experiment, *one) for one in zip(*columns, strict=True))
+
+
+class _Freshness:
+    """The freshness of rows, computed for the results files of which it is asked."""
+
+    def __init__(self, rows: dict[str, pd.DataFrame], sidecars: dict[str, dict[str, Any]]) -> None:
+        self._rows, self._sidecars = rows, sidecars
+        self._known: dict[str, list[str]] = {}
+
+    def __call__(self, one: _Candidate) -> str:
+        name = one.experiment
+        if name not in self._known:
+            self._known[name] = list(freshness_of(self._rows[name], self._sidecars[name]))
+        return self._known[name][one.position]
+
+
+def _whole(
+    one: _Candidate, rows: pd.DataFrame, sidecar: dict[str, Any], freshness: _Freshness
+) -> dict[str, Any]:
+    """A row with its freshness, and the model and range that its configuration is called."""
+    configuration = one.key.rpartition("-")[0]
+    alike = rows[rows["key"].str.rpartition("-")[0] == configuration]
+    named = sidecar.get("names", {}).get(configuration, {})
     usual = {
-        f"usual {column}": configuration.map(
-            lambda key, column=column: names.get(key, {}).get(column)
-        ).fillna(rows.groupby(configuration)[column].transform(lambda values: values.mode()[0]))
+        f"usual {column}": named[column] if column in named else alike[column].mode().get(0)
         for column in ("model", "range")
     }
-    seconds = pd.to_numeric(rows["seconds"], errors="coerce")
-    ensemble_seconds = seconds.groupby(rows["batch"]).transform("sum")
-    # One cell that is no number makes text of all others of its column.
+    (row,) = rows.iloc[[one.position]].to_dict("records")
+    return row | {"freshness": freshness(one)} | usual
+
+
+def _with_numbers(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of which one cell that is no number does not make text of all others of its column."""
     numbers = {
         name: rows[name].map(_number)
         for name in rows
@@ -297,14 +337,7 @@ def _candidates(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[dict[str, A
         and name != "weights"
         and not pd.api.types.is_numeric_dtype(rows[name])
     }
-    on_gpu = {batch for batch, origin in sidecar["batches"].items() if is_gpu(origin["device"])}
-    return rows.assign(
-        freshness=freshness_of(rows, sidecar),
-        ensemble_seconds=ensemble_seconds,
-        gpu=rows["batch"].isin(on_gpu),
-        **usual,
-        **numbers,
-    ).to_dict("records")
+    return rows.assign(**numbers)
 
 
 def _number(cell: Any) -> Any:
@@ -320,15 +353,15 @@ def _number(cell: Any) -> Any:
 
 
 def _draw(
-    candidates: list[dict[str, Any]], number: int, seed: int, stale_first: bool
-) -> list[dict[str, Any]]:
-    """A sample without replacement; it depends on the rows and the seed, not on the order in which rows were
-    recorded.
+    candidates: list[_Candidate], number: int, seed: int, freshness: _Freshness | None
+) -> list[_Candidate]:
+    """A sample without replacement, older rows first where their freshness is asked for; it depends on the
+    rows and the seed, not on the order in which rows were recorded.
     """
-    order = sorted(candidates, key=lambda row: (row["experiment"], row["key"]))
+    order = sorted(candidates, key=lambda one: (one.experiment, one.key))
     random.Random(seed).shuffle(order)
-    if stale_first:
-        order.sort(key=lambda row: row["freshness"] != OLDER)
+    if freshness:
+        order.sort(key=lambda one: freshness(one) != OLDER)
     return order[:number]
 
 
@@ -351,11 +384,23 @@ def _check(
         except ValueError as error:
             problems[index] = str(error)
     retrained, ensembles, seconds = _retrain(runs, sample, device, progress)
-    return (
-        [_compared(row, problems.get(i), retrained.get(i), tolerances) for i, row in enumerate(sample)],
-        ensembles,
-        seconds,
-    )
+    checked = [_compared(row, problems.get(i), retrained.get(i), tolerances) for i, row in enumerate(sample)]
+    # Where a weight is saturated, eager and compiled code may round its gradient to 0 or not, and no twin
+    # shows that: what differs is trained again as it was recorded.
+    eager = {
+        index: runs[index]
+        for index, one in retrained.items()
+        if not checked[index].passed
+        and not ensembles[one.ensemble]["compiled"]
+        and sidecars[sample[index]["experiment"]]["batches"][sample[index]["batch"]].get("compiled")
+    }
+    if eager and device == "cpu" and not obstacle(device):
+        again, more, further = _retrain(eager, sample, device, progress, compiled=True)
+        for index, one in again.items():
+            one = replace(one, ensemble=one.ensemble + len(ensembles))
+            checked[index] = _compared(sample[index], None, one, tolerances)
+        ensembles, seconds = [*ensembles, *more], seconds + further
+    return checked, ensembles, seconds
 
 
 def rebuilt(row: dict[str, Any], sidecar: dict[str, Any]) -> Run:
@@ -376,7 +421,7 @@ def rebuilt(row: dict[str, Any], sidecar: dict[str, Any]) -> Run:
 
 
 def _retrain(
-    runs: dict[int, Run], sample: list[dict], device: str, progress: bool
+    runs: dict[int, Run], sample: list[dict], device: str, progress: bool, compiled: bool | None = None
 ) -> tuple[dict[int, _Retrained], list[dict], float]:
     """Index of a sampled row -> what became of its run; the provenance of the ensembles; their seconds."""
     groups: dict[tuple, list[int]] = {}
@@ -395,7 +440,7 @@ def _retrain(
         TrainingBar((run for ensemble in asked for run in ensemble), progress) as bar,
     ):
         for trained, (log, origin) in train_ensembles(
-            asked, device, Path(scratch), bar.update, compiling=bar.compiling
+            asked, device, Path(scratch), bar.update, compiled=compiled, compiling=bar.compiling
         ):
             columns = {run.key: column for column, run in enumerate(trained)}
             for index in groups[trained[0].structure()]:

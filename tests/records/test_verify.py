@@ -9,7 +9,7 @@ from companion.nau_nmu import digit_runs as digits
 from companion.verification import __main__ as verify
 
 from nalm.models import GatedStack, Stack
-from nalm.records import Store, run_all, verify_rows
+from nalm.records import Store, run_all, verification, verify_rows
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe, Run
 
@@ -93,6 +93,24 @@ def test_right_rows_are_confirmed(recorded):
     assert outcome.passed and len(outcome.rows) == outcome.candidates == 12 and len(outcome.ensembles) == 3
     assert all(row.freshness == "fresh" for row in outcome.rows)
     assert str(outcome).splitlines()[-1] == "PASS: 12 of 12 rows are confirmed."
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_row_of_compiled_code_that_differs_is_trained_by_compiled_code(right, tmp_path, monkeypatch):
+    run_all(runs("NMU", range(1)), EXPERIMENT, str(tmp_path), progress=False, compiled=True)
+    if not right:
+        change(Store(tmp_path, EXPERIMENT), "solved_at", lambda at: at + 20)
+    row_of = verification.whole_row_of
+
+    def rounded(run, column, log, *about):
+        row = row_of(run, column, log, *about)
+        return row if log.compiled else row | {"weights": '{"0.weight":[[0.5],[0.5]]}'}
+
+    monkeypatch.setattr(verification, "whole_row_of", rounded)
+    outcome = check(tmp_path)
+    assert outcome.passed == right == outcome.rows[0].identical
+    assert [ensemble["compiled"] for ensemble in outcome.ensembles] == [False, True]
+    assert outcome.rows[0].ensemble == 1
 
 
 def test_a_row_alone_is_confirmed_as_well(recorded):
