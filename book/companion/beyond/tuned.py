@@ -10,6 +10,7 @@ What comes next follows from the rows that are recorded, so a search can stop an
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from types import SimpleNamespace
 from typing import Any, NamedTuple, get_args
@@ -134,11 +135,18 @@ def rung_runs(unit: str, operation: str, rung: int, rows: pd.DataFrame) -> list[
     >>> len(rung_runs("NMU", "mul", 0, pd.DataFrame())), rung_runs("NMU", "mul", 1, pd.DataFrame())
     (288, [])
     """
+    return list(_rung_runs(unit, operation, rung, rows)[0])
+
+
+def _rung_runs(
+    unit: str, operation: str, rung: int, rows: pd.DataFrame
+) -> tuple[tuple[Run, ...], list[str]]:
+    """With their keys."""
     return _runs(
         unit,
         operation,
         2,
-        settings(unit, operation) if rung == 0 else _best(unit, operation, rung - 1, rows),
+        tuple(settings(unit, operation) if rung == 0 else _best(unit, operation, rung - 1, rows)),
         RUNGS[rung].iterations,
         SEARCH_SEEDS,
         f"{TUNED}, rung {rung + 1}",
@@ -153,8 +161,8 @@ def chosen(unit: str, operation: str, rows: pd.DataFrame) -> Setting | None:
 def final_runs(unit: str, operation: str, inputs: int, rows: pd.DataFrame) -> list[Run]:
     """The runs that count, with the chosen setting and fresh seeds; none while there is no such setting."""
     setting = chosen(unit, operation, rows)
-    left = [setting] if setting else []
-    return _runs(unit, operation, inputs, left, ITERATIONS[inputs], FRESH_SEEDS, TUNED)
+    left = (setting,) if setting else ()
+    return list(_runs(unit, operation, inputs, left, ITERATIONS[inputs], FRESH_SEEDS, TUNED)[0])
 
 
 def all_runs(stage: int | None, inputs: int, rows: pd.DataFrame) -> list[Run]:
@@ -211,10 +219,10 @@ def _best(unit: str, operation: str, rung: int, rows: pd.DataFrame) -> list[Sett
     By the mean of their ranks on the ranges. Within a range validation errors are compared as they are: to
     divide them by the variance of its targets changes no rank.
     """
-    runs = rung_runs(unit, operation, rung, rows)
+    runs, keys = _rung_runs(unit, operation, rung, rows)
     if not runs or rows.empty:
         return []
-    places = pd.Index(rows["key"]).get_indexer(keys_of(runs))
+    places = pd.Index(rows["key"]).get_indexer(keys)
     if (places < 0).any():
         return []
     errors = pd.DataFrame(
@@ -232,9 +240,10 @@ def _best(unit: str, operation: str, rung: int, rows: pd.DataFrame) -> list[Sett
     return [named[name] for name in order[:left]]
 
 
+@cache  # a rung is asked for by those after it, and has thousands of configurations
 def _runs(
-    unit: str, operation: str, inputs: int, of: list[Setting], iterations: int, seeds: range, arm: str
-) -> list[Run]:
+    unit: str, operation: str, inputs: int, of: tuple[Setting, ...], iterations: int, seeds: range, arm: str
+) -> tuple[tuple[Run, ...], list[str]]:
     def runs() -> Iterator[Run]:
         every = tasks(operation, inputs).values()
         for setting in of:
@@ -250,4 +259,5 @@ def _runs(
                     labels=labels | {"setting": str(setting)},
                 )
 
-    return list(runs())
+    found = tuple(runs())
+    return found, keys_of(found)
