@@ -138,9 +138,7 @@ def rung_runs(unit: str, operation: str, rung: int, rows: pd.DataFrame) -> list[
     return list(_rung_runs(unit, operation, rung, rows)[0])
 
 
-def _rung_runs(
-    unit: str, operation: str, rung: int, rows: pd.DataFrame
-) -> tuple[tuple[Run, ...], list[str]]:
+def _rung_runs(unit: str, operation: str, rung: int, rows: pd.DataFrame) -> tuple[tuple[Run, ...], list[str]]:
     """With their keys."""
     return _runs(
         unit,
