@@ -10,6 +10,7 @@ import axe_playwright_python
 from playwright.sync_api import Browser
 
 WIDTHS = {"desk": 1280, "phone": 390}
+EVERY = {"desk": ("light", "dark"), "phone": ("light", "dark")}
 AT_ONCE = "*, ::before, ::after { transition: none !important; animation: none !important }"
 """A theme's colours without the way there: axe-core may look while a button still changes."""
 ASKED = """async () => (await axe.run(
@@ -23,15 +24,15 @@ def script() -> str:
     return (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
-def violations(browser: Browser, file: Path) -> list[str]:
-    """Of a built page, on a desk and on a phone, in both themes."""
+def violations(browser: Browser, file: Path, windows: dict[str, tuple[str, ...]] = EVERY) -> list[str]:
+    """Of a built page, on a desk and on a phone, in both themes if not told otherwise."""
     found = []
-    for name, width in WIDTHS.items():
-        page = browser.new_page(viewport={"width": width, "height": 900})
+    for name, themes in windows.items():
+        page = browser.new_page(viewport={"width": WIDTHS[name], "height": 900})
         page.goto(file.as_uri(), wait_until="load")
         page.add_style_tag(content=AT_ONCE)
         page.evaluate(script())
-        for theme in ("light", "dark"):
+        for theme in themes:
             page.evaluate(
                 "theme => Object.assign(document.documentElement.dataset, {mode: theme, theme: theme})", theme
             )

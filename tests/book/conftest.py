@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import nbformat
 import papermill
 import pytest
 from chromium import FLAGS, NoChromium, find
-from jupyter_client.manager import KernelManager, start_new_kernel
+from jupyter_client.manager import start_new_kernel
 from nbclient import NotebookClient
 from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
@@ -33,6 +34,7 @@ KEEPING = {"results", "record", "receipt"}
 """Parameters that say where something is kept."""
 
 
+@cache
 def parameters(path: Path) -> set[str]:
     """The names in a notebook's cell of parameters."""
     cells = nbformat.read(path, as_version=4).cells
@@ -63,9 +65,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
-    """For all chapters that run with other parameters: most of their time would go into starting a kernel
-    each and importing the library again.
+def execute(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., list[nbformat.NotebookNode]]]:
+    """Executes cells. One kernel for all chapters that run with other parameters: most of their time would
+    go into starting a kernel each and importing the library again.
     """
     manager, client = start_new_kernel(
         startup_timeout=120, kernel_name="python3", cwd=str(tmp_path_factory.mktemp("kernel"))
@@ -77,14 +79,22 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
         reply=True,
         timeout=120,
     )
+
+    def execute(cells: list[nbformat.NotebookNode], **options: Any) -> list[nbformat.NotebookNode]:
+        notebook = nbformat.v4.new_notebook(cells=cells)
+        notebooks = NotebookClient(notebook, km=manager, timeout=300, **options)
+        notebooks.kc = client
+        notebooks.execute()
+        return cells
+
+    yield execute
     client.stop_channels()
-    yield manager
     manager.shutdown_kernel()
 
 
 @pytest.fixture
 def attempt(
-    kernel: KernelManager,
+    execute: Callable[..., list[nbformat.NotebookNode]],
 ) -> Callable[[Path, Path, list[dict[str, Any]]], list[list[nbformat.NotebookNode]]]:
     """Runs a chapter in a folder up to the cell that checks its parameters, for each of several sets of
     them.
@@ -93,31 +103,24 @@ def attempt(
     """
 
     def attempt(chapter: Path, folder: Path, sets: list[dict[str, Any]]) -> list[list[nbformat.NotebookNode]]:
-        cells, checks = [], []
+        cells = []
         for parameters in sets:
             code = _cells(chapter, folder, parameters)
             since = next(number for number, cell in enumerate(code) if PARAMETER.search(cell.source))
             until = next(n for n, cell in enumerate(code) if n > since and "check(" in cell.source)
-            cells += [*code[: min(2, since)], *code[since : until + 1]]  # without what is derived before
-            checks.append(len(cells) - 1)
-        NotebookClient(
-            nbformat.v4.new_notebook(cells=cells), km=kernel, timeout=300, allow_errors=True
-        ).execute()
-        assert all(
-            output.output_type != "error"
-            for number, cell in enumerate(cells)
-            if number not in checks
-            for output in cell.outputs
-        )
-        return [
-            [output for output in cells[number].outputs if output.output_type == "error"] for number in checks
-        ]
+            asked = [*code[: min(2, since)], *code[since : until + 1]]  # without what is derived before
+            before = "\n".join([*(cell.source for cell in asked[:-1]), "%xmode Minimal"])
+            cells += [nbformat.v4.new_code_cell(before), asked[-1]]
+        executed = execute(cells, allow_errors=True)
+        errors = [[one for one in cell.outputs if one.output_type == "error"] for cell in executed]
+        assert not any(errors[::2])
+        return errors[1::2]
 
     return attempt
 
 
 @pytest.fixture
-def rerun(kernel: KernelManager) -> Callable[..., None]:
+def rerun(execute: Callable[..., list[nbformat.NotebookNode]]) -> Callable[..., None]:
     """Runs a chapter from another folder, with the parameters of a rerun of seconds and those that are
     given; then the book is as it was.
     """
@@ -130,9 +133,7 @@ def rerun(kernel: KernelManager) -> Callable[..., None]:
             "a tiny rerun sets parameters that the chapter does not have"
         )
         before = contents(BOOK)
-        NotebookClient(
-            nbformat.v4.new_notebook(cells=_cells(chapter, folder, parameters)), km=kernel, timeout=300
-        ).execute()
+        execute(_cells(chapter, folder, parameters))
         assert contents(BOOK) == before, "the rerun changed files of the book"
 
     return rerun
@@ -154,7 +155,7 @@ def _cells(chapter: Path, folder: Path, parameters: dict[str, Any]) -> list[nbfo
     for cell in notebook.cells:
         cell.outputs = []  # pictures, which would be copied
     # New processes ask the main module for its spec, which is forgotten with everything else.
-    anew = f"%reset -f\n__spec__ = None\n%cd -q {folder}"
+    anew = f"%xmode Context\n%reset -f\n__spec__ = None\n%cd -q {folder}"
     sources = [anew, *(cell.source for cell in parameterize_notebook(notebook, parameters).cells)]
     return [nbformat.v4.new_code_cell(source) for source in sources]
 

@@ -374,12 +374,13 @@ def test_trouble_is_noticed(reader: Reader, html: Path) -> None:
 
 
 ASKED = ["intro", "scoreboard", "bibliography", "beyond/which-unit", "division/mixed-signs"]
-"""Pages of every kind; ``make test-fresh`` asks all of them."""
+WINDOWS = {"desk": ("dark",), "phone": ("light",)}
+"""Pages of every kind, and each width and theme; ``make test-fresh`` asks for all of them."""
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_a_page_needs_no_eyes_colours_or_mouse(browser: Browser, html: Path, name: str) -> None:
-    assert violations(browser, html / "book" / f"{name}.html") == []
+    assert violations(browser, html / "book" / f"{name}.html", WINDOWS) == []
 
 
 def test_a_violation_is_found(browser: Browser, tmp_path: Path) -> None:
