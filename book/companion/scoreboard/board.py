@@ -5,7 +5,7 @@ rows.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -38,8 +38,9 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def build(results: str | Path = PUBLISHED) -> pd.DataFrame:
-    """One line per figure and table of the papers, computed from the recorded rows under ``results``.
+def build(results: str | Path = PUBLISHED, items: Sequence[Item] | None = None) -> pd.DataFrame:
+    """One line per figure and table of the papers, or of the ``items`` given, computed from the recorded rows
+    under ``results``.
 
     Raises:
         ValueError: there is no such folder.
@@ -48,7 +49,7 @@ def build(results: str | Path = PUBLISHED) -> pd.DataFrame:
     if not results.is_dir():
         raise ValueError(f"There is no folder of results at {results}.")
     read = reader(results)
-    return pd.DataFrame([_line(item, results, read) for item in ITEMS], columns=COLUMNS)
+    return pd.DataFrame([_line(item, results, read) for item in (ITEMS if items is None else items)], columns=COLUMNS)
 
 
 def load(path: str | Path = PUBLISHED / "scoreboard.csv") -> pd.DataFrame:
