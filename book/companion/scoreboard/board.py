@@ -49,7 +49,9 @@ def build(results: str | Path = PUBLISHED, items: Sequence[Item] | None = None) 
     if not results.is_dir():
         raise ValueError(f"There is no folder of results at {results}.")
     read = reader(results)
-    return pd.DataFrame([_line(item, results, read) for item in (ITEMS if items is None else items)], columns=COLUMNS)
+    return pd.DataFrame(
+        [_line(item, results, read) for item in (ITEMS if items is None else items)], columns=COLUMNS
+    )
 
 
 def load(path: str | Path = PUBLISHED / "scoreboard.csv") -> pd.DataFrame:
