@@ -112,7 +112,7 @@ def longer(every: pd.DataFrame, operation: str, lengths: Sequence[int]) -> tuple
     rows = longest(every, operation)
     caption = f"Runs of {HORIZON} epochs or more"
     if rows.empty:
-        return Table([], caption), {"longer": 0, "sparse": NOT_RUN}
+        return Table([], caption), {"longer": 0, "sparse": NOT_RUN, "unsolved": NOT_RUN}
     solved = solved_by_length(rows, operation, lengths).set_index("model")
     lines, missing = [], [model for model in MODELS[operation] if model not in set(rows["model"])]
     for model in MODELS[operation]:
@@ -128,7 +128,17 @@ def longer(every: pd.DataFrame, operation: str, lengths: Sequence[int]) -> tuple
     note = f"; thresholds from {known} readers with the {REFERENCE[operation]}"
     note += f"; {NOT_RUN} yet: {'; '.join(missing)}" if missing else ""
     own = rows[rows["model"] == MODELS[operation][0]]["sparsity_error"]
-    numbers: Numbers = {"longer": len(rows), "sparse": f"{(own < SPARSE).sum()} of {len(own)}"}
+    unsolved = [
+        f"{line['model']} ({'one run' if line['runs'] == '1' else line['runs'] + ' runs'})"
+        for line in lines
+        if line["model"] != REFERENCE[operation]
+        and all(count.startswith("0 ") for count in solved.loc[line["model"]])
+    ]
+    numbers: Numbers = {
+        "longer": len(rows),
+        "sparse": f"{(own < SPARSE).sum()} of {len(own)}",
+        "unsolved": ("; ".join(unsolved) or "none") if known > 1 else NOT_RUN,
+    }
     return Table(pd.DataFrame(lines).fillna(""), caption + note, digits=2), numbers
 
 
