@@ -392,7 +392,7 @@ def _check(
         for index, one in retrained.items()
         if not checked[index].passed
         and not ensembles[one.ensemble]["compiled"]
-        and sidecars[sample[index]["experiment"]]["batches"][sample[index]["batch"]].get("compiled")
+        and sidecars[sample[index]["experiment"]]["batches"].get(sample[index]["batch"], {}).get("compiled")
     }
     if eager and device == "cpu" and not obstacle(device):
         again, more, further = _retrain(eager, sample, device, progress, compiled=True)

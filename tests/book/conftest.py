@@ -82,9 +82,9 @@ def execute(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
 
     def execute(cells: list[nbformat.NotebookNode], **options: Any) -> list[nbformat.NotebookNode]:
         notebook = nbformat.v4.new_notebook(cells=cells)
-        notebooks = NotebookClient(notebook, km=manager, timeout=300, **options)
-        notebooks.kc = client
-        notebooks.execute()
+        executing = NotebookClient(notebook, km=manager, timeout=300, **options)
+        executing.kc = client  # to connect once for each would take most of the time
+        executing.execute()
         return cells
 
     yield execute

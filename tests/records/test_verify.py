@@ -113,6 +113,14 @@ def test_a_row_of_compiled_code_that_differs_is_trained_by_compiled_code(right, 
     assert outcome.rows[0].ensemble == 1
 
 
+def test_a_changed_row_of_an_unknown_batch_is_not_confirmed(store):
+    key = change(store, "success", False)
+    rows = store.read(checked=False).astype(object)
+    rows.loc[0, "batch"] = "nowhere"
+    rows.to_csv(store.rows_file, index=False, lineterminator="\n")
+    assert set(failed(check(store.rows_file.parents[1]))) == {key}
+
+
 def test_a_row_alone_is_confirmed_as_well(recorded):
     assert check(recorded, rows=1).passed
 
