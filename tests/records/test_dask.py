@@ -93,7 +93,8 @@ def dask(tmp_path_factory):
         )
     ]
     try:
-        wait_until(file.exists)
+        # The scheduler makes the file first and fills it afterwards.
+        wait_until(lambda: file.exists() and file.read_text())
         address = json.loads(file.read_text())["address"]
         processes += [start(folder, "worker", address, "--nthreads", "1", "--no-dashboard") for _ in range(2)]
         with Client(address, set_as_default=False) as client:
