@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 __all__ = ["digests"]
@@ -35,8 +36,9 @@ def digests(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _cells(name: str, values: pd.Series) -> list[str]:
-    texts = {value: f"{name}={_text(value)};" for value in values.dropna().unique()}
-    return [texts.get(value, "") for value in values]
+    numbers, different = pd.factorize(values.to_numpy())  # what is missing has number -1
+    texts = np.array([*(f"{name}={_text(value)};" for value in different), ""], dtype=object)
+    return texts[numbers].tolist()
 
 
 def _text(value: Any) -> str:

@@ -140,7 +140,7 @@ def run_all(
         )
     store = Store(folder, experiment)
     sources = _sources((folder,) if fresh else (folder, PUBLISHED), (*also, experiment))
-    known = _known(sources, retrain)
+    known = _known(sources, keys, retrain)
     missing = sum(key not in known for key in keys)
     if missing and train:
         for key, run in zip(keys, runs, strict=True):
@@ -163,13 +163,13 @@ def run_all(
                 len(runs),
                 team,
                 compiled,
-                known,
+                sources,
                 keep_states,
                 retrain,
             )
-        known = _known(sources, retrain)
+        known = _known(sources, keys, retrain)
     if progress:
-        _say_where_from([known[key] for key in keys if key in known])
+        _say_where_from(known)
     if missing == len(runs) and not train:
         raise ValueError(
             f"None of the {len(runs):,} runs asked for is recorded; with train=True they are trained."
@@ -187,13 +187,13 @@ def _train(
     asked: int,
     team: Team | None,
     compiled: bool | None,
-    known: dict[str, tuple[Store, dict[str, Any]]],
+    sources: Sequence[Store],
     keep_states: bool,
     retrain: bool,
 ) -> None:
     folder = store.rows_file.parent
     for ensemble in ensembles:
-        lengths.begin(ensemble, folder, partial(_is_trusted, known))
+        lengths.begin(ensemble, folder, partial(_is_trusted, sources))
     missing = [run for ensemble in ensembles for run in ensemble]
     done = asked - len(missing)
     with TrainingBar(missing, progress) as bar:
@@ -264,11 +264,14 @@ def _sources(folders: Sequence[Path], names: Sequence[str]) -> list[Store]:
     return [Store(place, name) for place in dict.fromkeys(folders) for name in names]
 
 
-def _known(sources: list[Store], without_older: bool) -> dict[str, tuple[Store, dict[str, Any]]]:
-    """The rows by their key and where they are, of several with one key that of the last source."""
+def _known(
+    sources: Sequence[Store], keys: Sequence[str], without_older: bool
+) -> dict[str, tuple[Store, dict[str, Any]]]:
+    """The rows with these keys and where they are, of several with one key that of the last source."""
     known: dict[str, tuple[Store, dict[str, Any]]] = {}
     for source in sources:
         rows = source.read()
+        rows = rows[rows["key"].isin(keys)]
         if without_older and len(rows):
             rows = rows[freshness_of(rows, source.sidecar()) != OLDER]
         known |= {row["key"]: (source, row) for row in rows.to_dict("records")}
@@ -285,20 +288,20 @@ def _check_they_are_found(runs: list[Run], elsewhere: bool) -> None:
         )
 
 
-def _is_trusted(known: dict[str, tuple[Store, dict[str, Any]]], key: str) -> bool:
+def _is_trusted(sources: Sequence[Store], key: str) -> bool:
     """Whether a run is recorded, with the code as it is now or with one that is known to give the same."""
-    if key not in known:
-        return False
-    store, row = known[key]
-    return freshness_of(pd.DataFrame([row]), store.sidecar()).item() != OLDER
+    return any(
+        freshness_of(pd.DataFrame([row]), store.sidecar()).item() != OLDER
+        for store, row in _known(sources, [key], False).values()
+    )
 
 
-def _say_where_from(found: list[tuple[Store, dict[str, Any]]]) -> None:
+def _say_where_from(found: dict[str, tuple[Store, dict[str, Any]]]) -> None:
     """Old and new rows are not mixed in silence, nor the book's and the reader's own."""
     older = elsewhere = 0
     places = set()
-    for source in dict.fromkeys(store for store, _ in found):
-        rows = pd.DataFrame([row for store, row in found if store is source])
+    for source in dict.fromkeys(store for store, _ in found.values()):
+        rows = pd.DataFrame([row for store, row in found.values() if store is source])
         older += int((freshness_of(rows, source.sidecar()) == OLDER).sum())
         if not source.rows_file.is_relative_to(PUBLISHED):
             elsewhere += len(rows)

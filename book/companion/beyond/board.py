@@ -18,6 +18,7 @@ import pandas as pd
 from nalm.models import Stack
 from nalm.records import run_all
 from nalm.records.folders import PUBLISHED
+from nalm.records.keys import keys_of
 from nalm.tasks import UNIFORM_RANGES
 from nalm.training import Adam, Discretisation, Recipe, Run
 from nalm.units.checks import choose
@@ -70,9 +71,9 @@ def recorded() -> pd.DataFrame:
     ]
     known = pd.concat([read(name) for name in (*leaderboard.ALSO, leaderboard.RESULTS)], ignore_index=True)
     rows = known.drop_duplicates("key", keep="last").set_index("key", drop=False)
-    found = [run for run in asked if run.key in rows.index]
-    labels = pd.DataFrame([run.labels for run in found], columns=["model", "operation", "inputs", "arm"])
-    first = rows.loc[[run.key for run in found]].reset_index(drop=True).assign(**labels)
+    found = [(key, run) for key, run in zip(keys_of(asked), asked, strict=True) if key in rows.index]
+    labels = pd.DataFrame([run.labels for _, run in found], columns=["model", "operation", "inputs", "arm"])
+    first = rows.loc[[key for key, _ in found]].reset_index(drop=True).assign(**labels)
     second, _ = tuned.recorded()
     return pd.concat([first, second], ignore_index=True) if len(second) else first
 
