@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binomtest
 from torch import nn
 
-from nalm.interval import wilson
 from nalm.models import Stack
 from nalm.records import PUBLISHED, Verification, results_folder, run_all, verify_rows
 from nalm.records.code import Freshness, freshness_of, least_fresh
@@ -51,7 +51,7 @@ class Study:
         lines = []
         for names, group in self.rows.groupby(COLUMNS, sort=False):
             solved, n = int(group["success"].sum()), len(group)
-            low, high = wilson(solved / n, n)
+            low, high = binomtest(solved, n).proportion_ci(method="wilson")
             at = group["solved_at"][group["success"].astype(bool)].median()
             found = {"n": n, "solved": solved, "rate": solved / n, "low": low, "high": high, "solved_at": at}
             lines.append(dict(zip(COLUMNS, names, strict=True)) | found)

@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from nalm.interval import wilson
 from nalm.units.checks import nearest
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ __all__ = [
     "sparsity_error",
     "success_rate",
     "summarise",
+    "wilson",
 ]
 
 _LARGEST_ERROR = 0.5  # a weight is never further than this from the nearest allowed value
@@ -101,6 +102,19 @@ def success_rate(
         return _nothing()
     low, high = wilson(count / n, n if seeds is None else independent_runs(values, seeds), confidence)
     return Interval(count / n, low if count else 0.0, high if count < n else 1.0, n)
+
+
+def wilson(rate: float, runs: float, confidence: float = 0.95) -> tuple[float, float]:
+    """The ends of the score interval of a rate of any number of runs, whole or not (Wilson, 1927).
+
+    >>> wilson(0.64, 25)
+    (0.4451..., 0.7975...)
+    """
+    from scipy.special import ndtri
+
+    z = ndtri((1 + confidence) / 2)
+    centre, half = rate + z**2 / (2 * runs), z * sqrt(rate * (1 - rate) / runs + z**2 / (4 * runs**2))
+    return float((centre - half) / (1 + z**2 / runs)), float((centre + half) / (1 + z**2 / runs))
 
 
 def independent_runs(success: Sequence[bool], seeds: Sequence[int]) -> float:

@@ -33,11 +33,10 @@ from typing import Literal, Protocol, get_args
 
 import numpy as np
 import pandas as pd
-from nalm.interval import wilson
 
 from companion import measures
 from companion.experiment.tables import Table, text
-from companion.measures import Interval
+from companion.measures import Interval, wilson
 from companion.resampling import drawn_again
 
 __all__ = [
