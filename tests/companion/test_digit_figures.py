@@ -198,6 +198,8 @@ def test_few_seeds_at_the_horizon():
     found = _judged("Figure 4", rows[rows["seed"] < 5])
     assert found.said.endswith(" statements agree, at 110 of 1,001 epochs and 5 of 10 seeds")
     assert found.verdict == "reproduced so far"
+    fewer = _judged("Figure 4", rows[(rows["seed"] < 1) | (rows["seed"] < 5) & (rows["model"] == "NMU")])
+    assert fewer.coverage.endswith(" and 1 to 5 of 10 seeds")
     assert _judged("Figure 4", _as_drawn("Figure 4", {"LSTM": 10}).query("seed < 3")).verdict == "open"
 
 

@@ -326,11 +326,14 @@ class Item:
         """How many seeds of each configuration there are in rows of one length; 0 while one is missing, or if
         they are too short to be judged by.
         """
-        sizes = (
-            rows.groupby(list(self.by))["seed"].nunique() if self.by else pd.Series([rows["seed"].nunique()])
-        )
+        sizes = self._sizes(rows)
         complete = len(sizes) >= self.runs // self.seeds and int(rows["iterations"].max()) >= self._least
         return int(sizes.min()) if complete else 0
+
+    def _sizes(self, rows: pd.DataFrame) -> pd.Series:
+        """How many seeds there are of each configuration that has any."""
+        seeds = rows.groupby(list(self.by))["seed"] if self.by else rows.groupby(lambda row: 0)["seed"]
+        return seeds.nunique()
 
     def compared_with(self, rows: pd.DataFrame | None = None) -> list[Statement]:
         """Its statements, each number knowing how many there are.
@@ -392,7 +395,8 @@ class Item:
             return Judgement(self, (), "open", "", 0)
         seeds = self._seeds(rows)
         compared = self.decided(rows) if seeds else []
-        return self._judged(compared, read, seeds, int(rows["iterations"].max()))
+        found = self._judged(compared, read, seeds, int(rows["iterations"].max()))
+        return replace(found, most_seeds=int(self._sizes(rows).max())) if seeds else found
 
     @property
     def _least(self) -> int:
@@ -445,8 +449,8 @@ class Item:
 
 @dataclass(frozen=True)
 class Judgement:
-    """An item judged: its statements, the verdict, and how much was covered: seeds of each configuration,
-    iterations of each run.
+    """An item judged: its statements, the verdict, and how much was covered: seeds of each configuration, of
+    some more than of others, and iterations of each run.
     """
 
     item: Item
@@ -461,6 +465,7 @@ class Judgement:
     """The statements that differ by no more than an explanation covers."""
     replay: Judgement | None = None
     """Of the replays of its rows, where all are recorded."""
+    most_seeds: int = 0
 
     @property
     def seed_by_seed(self) -> str:
@@ -502,8 +507,15 @@ class Judgement:
             of, unit = (item.epochs, "epochs") if item.epochs else (item.iterations, "iterations")
             parts.append(f"{round(self.iterations * of / item.iterations):,} of {of:,} {unit}")
         if self.seeds < item.seeds:
-            parts.append(f"{self.seeds} of {item.seeds} seeds")
+            parts.append(f"{self.covered_seeds} seeds")
         return " and ".join(parts)
+
+    @property
+    def covered_seeds(self) -> str:
+        """``"5 of 10"``; ``"1 to 5 of 10"`` where some configurations have more than others."""
+        few, enough = self.seeds, self.item.seeds
+        more = f" to {min(self.most_seeds, enough)}" if few < min(self.most_seeds, enough) else ""
+        return f"{few}{more} of {enough}"
 
     @property
     def count(self) -> str:

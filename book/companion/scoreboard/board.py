@@ -121,7 +121,7 @@ def _covered(judgement: Judgement, rows: pd.DataFrame) -> dict:
     """
     item = judgement.item
     part = {"strength": _strength(item) if judgement.statements else ""}
-    part |= {"seeds": f"{judgement.seeds} of {item.seeds}" if item.seeds else ""}
+    part |= {"seeds": judgement.covered_seeds if item.seeds else ""}
     longest = 0 if rows.empty else int(rows["iterations"].max())
     part |= {"iterations": f"{longest:,} of {item.iterations:,}" if item.iterations else ""}
     if rows.empty:

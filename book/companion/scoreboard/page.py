@@ -75,11 +75,11 @@ def missing(board: pd.DataFrame) -> Table:
 def _is_all(covered: str) -> bool:
     """Whether ``"25 of 25"`` says that nothing is missing; it does where nothing is counted.
 
-    >>> _is_all("3,880 of 388,388"), _is_all("25 of 1"), _is_all("")
-    (False, True, True)
+    >>> _is_all("3,880 of 388,388"), _is_all("1 to 5 of 5"), _is_all("25 of 1"), _is_all("")
+    (False, False, True, True)
     """
     there, _, all_of_them = covered.replace(",", "").partition(" of ")
-    return not covered or int(there) >= int(all_of_them)
+    return not covered or int(there.partition(" ")[0]) >= int(all_of_them)
 
 
 def _plural(number: int, one: str, several: str) -> str:
