@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import own_units
 import pytest
+from forked import run_script
 from torch import Tensor
 
 from nalm.models import Stack
@@ -183,9 +184,7 @@ def project(tmp_path):
     (tmp_path / "record.py").write_text(textwrap.dedent(RECORD))
 
     def ask(*arguments):
-        done = subprocess.run(
-            [sys.executable, "record.py", *arguments], cwd=tmp_path, capture_output=True, text=True
-        )
+        done = run_script(tmp_path / "record.py", *arguments)
         assert done.returncode == 0, done.stderr
         said = [line.split(";") for line in done.stdout.strip().splitlines()]
         return [(float(error), state) for error, state in said]
@@ -234,7 +233,7 @@ if __name__ == "__main__":
 
 def test_worker_processes_find_the_unit_of_a_script(project, tmp_path):
     (tmp_path / "script.py").write_text(SQUARE + SCRIPT)
-    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    done = run_script(tmp_path / "script.py")
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()[-1].split()
     assert said[:2] == ["script:Square"] * 2 and Store(tmp_path / "rows", "demo/own").read().shape[0] == 2
@@ -266,7 +265,7 @@ except ValueError as error:
 
 def test_the_unit_of_a_notebook_is_trained_in_its_own_process(project, tmp_path):
     (tmp_path / "notebook.py").write_text(f"SOURCE = {SQUARE!r}{NOTEBOOK}")
-    done = subprocess.run([sys.executable, "notebook.py"], cwd=tmp_path, capture_output=True, text=True)
+    done = run_script(tmp_path / "notebook.py")
     assert done.returncode == 0, done.stderr
     _, trained, edited, elsewhere = done.stdout.splitlines()
     assert trained == f"__main__:Square;__main__:Square;{FRESH}" and edited == OLDER

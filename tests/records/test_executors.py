@@ -1,18 +1,16 @@
 """Any executor trains the same rows; what fails is said, and what did not fail is recorded."""
 
-import multiprocessing
 import os
 import pickle
 import queue
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
+from forked import PROCESSES, run_script
 
 from nalm.models import Stack
 from nalm.records import Store, code, memoised, run_all, workers
@@ -21,8 +19,6 @@ from nalm.training import Adam, Ensemble, Recipe, Run
 
 EXPERIMENT = "demo/executors"
 # whose processes need not import torch each by themselves
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["nalm.records"])
 
 
 def runs(ensembles=3, seeds=2, iterations=60, unit="NMU"):
@@ -206,7 +202,7 @@ WITHOUT_GUARD = """
 def test_a_script_without_its_guard_is_told(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(WITHOUT_GUARD))
-    asked = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True)
+    asked = run_script(script, str(tmp_path))
     said = asked.stderr.splitlines()[-1]
     assert asked.returncode == 1 and said.startswith(
         "RuntimeError: A training process was killed from outside"

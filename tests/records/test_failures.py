@@ -2,7 +2,6 @@
 says what is the matter.
 """
 
-import multiprocessing
 import os
 import shutil
 import sys
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from forked import PROCESSES
 
 from nalm.models import Stack
 from nalm.records import Store, memoised, run_all, workers
@@ -21,8 +21,6 @@ from nalm.training import Adam, Checkpoint, Ensemble, Recipe, Run
 
 EXPERIMENT = "demo/failures"
 # whose processes need not import torch each by themselves
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["nalm.records"])
 FULL = Path("/dev/full")  # every write to it fails because there is no space left
 
 

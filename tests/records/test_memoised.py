@@ -1,7 +1,6 @@
 """Memoised training: what is recorded is read, only what is missing is trained."""
 
 import json
-import multiprocessing
 import signal
 import sys
 import textwrap
@@ -9,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from forked import PROCESSES
 
 from nalm.models import Stack
 from nalm.records import Store, cost, folders, memoised, run_all, workers
@@ -18,8 +18,6 @@ from nalm.training import SGD, Adam, Recipe, Run
 
 EXPERIMENT = "demo/memoised"
 # whose processes need not import torch each by themselves
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["nalm.records"])
 
 
 def runs(seeds, unit="NMU", task=None, **recipe):

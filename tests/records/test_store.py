@@ -1,7 +1,6 @@
 """The store: nothing recorded is lost or doubled, whatever else happens."""
 
 import json
-import multiprocessing
 import os
 import signal
 import time
@@ -9,14 +8,13 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from forked import PROCESSES
 
 from nalm.records import Store
 from nalm.records import store as stores
 
 EXPERIMENT = "demo/store"
 # whose processes need not import torch each by themselves
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["nalm.records"])
 
 
 def row(key, **values):

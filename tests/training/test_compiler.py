@@ -3,11 +3,11 @@
 import inspect
 import os
 import subprocess
-import sys
 import warnings
 
 import pytest
 import torch
+from forked import run_script
 
 from nalm.models import Stack
 from nalm.tasks import SingleModuleTask
@@ -52,7 +52,15 @@ def test_each_shape_and_layout_has_its_own_code():
     assert len(double._known) == 4
 
 
-def test_the_instructions_are_those_that_inductor_finds_by_itself():
+def said_alone(folder, code, **environment):
+    """What a process prints that does nothing else."""
+    (folder / "script.py").write_text(code)
+    ended = run_script(folder / "script.py", **environment)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_the_instructions_are_those_that_inductor_finds_by_itself(tmp_path):
     compiler._prepare()
     from torch._inductor.cpu_vec_isa import pick_vec_isa, supported_vec_isa_list
 
@@ -63,10 +71,7 @@ def test_the_instructions_are_those_that_inductor_finds_by_itself():
         "from torch._inductor import cpu_vec_isa as isa; "
         f"del isa.supported_vec_isa_list[{len(better)}:]; print(isa.pick_vec_isa())"
     )
-    alone = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    assert str(found) == alone
+    assert said_alone(tmp_path, code).strip() == str(found)
 
 
 def test_operations_that_depend_on_values_are_refused():
@@ -97,11 +102,11 @@ torch.testing.assert_close(compiled.parameters, eager.parameters, rtol=1e-3, ato
 """
 
 
-def test_partly_filled_vectors_stay_within_their_buffers():
+def test_partly_filled_vectors_stay_within_their_buffers(tmp_path):
     """In a process of its own, as what writes elsewhere ends it: with "double free or corruption" on torch
     2.12, if nothing is done about it.
     """
-    subprocess.run([sys.executable, "-c", OUTER_LOOP], check=True)
+    said_alone(tmp_path, OUTER_LOOP)
 
 
 # A compiler that is not there, does not work or is another one than expected.
@@ -294,9 +299,7 @@ print(*(warning.message for warning in caught if "not compiled" in str(warning.m
     surroundings = {name: value for name, value in os.environ.items() if name not in ("CXX", "CC")} | {
         "PATH": str(tmp_path)
     }
-    found = subprocess.run(
-        [sys.executable, "-c", code], env=surroundings, capture_output=True, text=True, check=True
-    ).stdout
+    found = said_alone(tmp_path, code, environment=surroundings)
     assert (
         found.startswith("Trainings are not compiled, which makes long ones slower: torch ")
         and found.count("\n") == 1
