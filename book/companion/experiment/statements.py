@@ -332,8 +332,9 @@ class Item:
 
     def _sizes(self, rows: pd.DataFrame) -> pd.Series:
         """How many seeds there are of each configuration that has any."""
-        seeds = rows.groupby(list(self.by))["seed"] if self.by else rows.groupby(lambda row: 0)["seed"]
-        return seeds.nunique()
+        if not self.by:
+            return pd.Series([rows["seed"].nunique()])
+        return rows.groupby(list(self.by))["seed"].nunique()
 
     def compared_with(self, rows: pd.DataFrame | None = None) -> list[Statement]:
         """Its statements, each number knowing how many there are.
