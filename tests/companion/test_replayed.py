@@ -159,3 +159,15 @@ def test_rows_get_the_outcome_of_their_replays():
     lost = again[again["replays"] != own.query("model == 'NRU, pow'")["key"].iloc[0]]
     assert in_place(own, lambda name: lost if name == "division/replay" else read(name)).empty
     assert in_place(own, lambda name: pd.DataFrame()).empty
+
+
+def test_times_are_drawn_a_panel_for_each_line_and_arm():
+    pairs = pd.DataFrame({"published_solved_at": [1e4, 2e4, np.nan], "solved_at": [1e4, 3e4, 2e4]})
+    both = {("sums", "replay"): pairs, ("sums", "first weights"): pairs.iloc[:1]}
+    panels = comparison.times(both).axes
+    assert [panel.get_title() for panel in panels] == ["replay", "first weights"]
+    for panel, known in zip(panels, (2, 1), strict=True):
+        (drawn,) = [line.get_xydata() for line in panel.lines if line.get_gid()]
+        assert drawn.tolist() == pairs.iloc[:known].to_numpy().tolist()
+        assert panel.get_xlim() == panel.get_ylim()
+    assert comparison.times({("sums", "replay"): pairs.iloc[2:]}) is None

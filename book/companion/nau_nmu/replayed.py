@@ -5,11 +5,12 @@ Those are the runs of the nau-nmu paper's Table 6, whose file of single runs is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
+from matplotlib.figure import Figure
 from nalm.records import run_all
 from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
@@ -17,6 +18,7 @@ from nalm.training import Run
 
 from companion import published
 from companion.experiment.rows import Rows
+from companion.figures import scatter
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.seed_by_seed import EVERY
 from companion.recorded import read
@@ -29,6 +31,7 @@ __all__ = [
     "recorded",
     "short_logs",
     "sums",
+    "times",
     "trained",
     "with_first",
 ]
@@ -150,3 +153,31 @@ def agreement(pairs: pd.DataFrame) -> dict[str, float]:
         "at most one row apart": int((apart <= EVERY).sum()),
         "rank correlation": known["solved_at"].corr(known["published_solved_at"], method="spearman"),
     }
+
+
+def times(both: Mapping[tuple[str, str], pd.DataFrame]) -> Figure | None:
+    """When runs are solved over when the authors' of the same seeds are, a panel for each line and arm.
+
+    Args:
+        both: line, arm -> :func:`beside_published`.
+
+    Returns:
+        The figure; None where no run of them is solved.
+    """
+    drawn = pd.concat([pairs.assign(on=line, arm=arm) for (line, arm), pairs in both.items()])
+    drawn = drawn.dropna(subset=["published_solved_at", "solved_at"])
+    if drawn.empty:
+        return None
+    ends = drawn.groupby("on")["solved_at"].agg(["min", "max"])
+    return scatter(
+        drawn,
+        x="published_solved_at",
+        y="solved_at",
+        hue="arm",
+        row="on",
+        column="arm",
+        limits={line: (0.8 * low, 1.2 * high) for line, low, high in ends.itertuples()},
+        square=True,
+        xlabel="solved at, the authors' run",
+        ylabel="solved at",
+    )
