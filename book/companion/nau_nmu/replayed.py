@@ -20,14 +20,16 @@ from companion import published
 from companion.experiment.rows import Rows
 from companion.figures import scatter
 from companion.nau_nmu import settings as nau_nmu
-from companion.nau_nmu.seed_by_seed import EVERY
+from companion.nau_nmu.seed_by_seed import EVERY, FULL
 from companion.recorded import read
 from companion.replay import replayed
 
 __all__ = [
+    "ARMS",
     "EXPERIMENT",
     "agreement",
     "beside_published",
+    "full",
     "recorded",
     "short_logs",
     "sums",
@@ -37,6 +39,8 @@ __all__ = [
 ]
 
 EXPERIMENT = "nau-nmu/replay"
+ARMS = {"replay": EXPERIMENT, "first weights": "nau-nmu/arithmetic"}
+"""Where the runs of Table 2 are recorded, from either draw of the weights."""
 UNTIL_SOLVED = {"sub": 8_000, "add": 25_000}
 """Iterations within which the authors' NAUs are solved, but for those whose logs were read out of order.
 """
@@ -110,6 +114,13 @@ def beside_published(rows: pd.DataFrame) -> pd.DataFrame:
         [*keys, *paired, "published_logged_points", "stream", "iterations", "table"]
     ]
     return found.sort_values(["table", *keys, "iterations"], ignore_index=True)
+
+
+def full(model: str, operation: str, arm: str) -> pd.DataFrame:
+    """:func:`beside_published` of a line of Table 2: runs as long as the authors', one of :data:`ARMS`."""
+    seeds = published.load("nau_nmu_runs")["seed"].unique()
+    rows = Rows(read(ARMS[arm])).of(model=model, operation=operation, iterations=FULL, seed=seeds)
+    return beside_published(rows.frame)
 
 
 def recorded(folder: Path = PUBLISHED) -> pd.DataFrame:

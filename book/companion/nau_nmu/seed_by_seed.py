@@ -25,12 +25,14 @@ from companion.experiment.rows import NOT_RUN
 from companion.experiment.statements import FALSE_ALARM, Read
 from companion.experiment.tables import Table
 
-__all__ = ["AT_LEAST", "EVERY", "Line", "kappa", "line", "lines", "table"]
+__all__ = ["AT_LEAST", "EVERY", "FULL", "Line", "kappa", "line", "lines", "table"]
 
 AT_LEAST = 0.8
 """Kappa, or the share of runs solved within one row."""
 EVERY = 1000
 """Iterations from one row of a log to the next."""
+FULL = 5_000_000
+"""Updates of the authors' runs."""
 
 
 @dataclass(frozen=True)
@@ -178,10 +180,6 @@ def _known(rows: pd.DataFrame) -> dict[tuple[str, str, str], pd.Series]:
     times = rows["solved_at"].where(rows["success"].astype(bool))
     parts = rows.assign(solved_at=times).groupby(["operation", "model", "stream"])
     return {which: part.set_index("seed")["solved_at"] for which, part in parts}
-
-
-FULL = 5_000_000
-"""Updates of the authors' runs."""
 
 
 def table(found: list[Line]) -> Table:
