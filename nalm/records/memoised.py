@@ -315,13 +315,15 @@ def _say_where_from(found: dict[str, tuple[Store, dict[str, Any]]]) -> None:
 def ensembles_of(runs: Sequence[Run], places: int, device: str = "cpu") -> list[list[Run]]:
     """How :func:`run_all` groups runs into ensembles, of which ``places`` are trained at once.
 
-    Runs of equal structure are trained together; where that leaves places without work, in smaller ensembles
-    of about equal size; runs that draw many numbers in ensembles whose numbers a core's cache holds; large
-    models each by themselves. They are trained in the order in which they are asked for.
+    Runs of equal structure are trained together, on the common stream those of one task, as they share their
+    inputs; where that leaves places without work, in smaller ensembles of about equal size; runs that draw
+    many numbers in ensembles whose numbers a core's cache holds; large models each by themselves. They are
+    trained in the order in which they are asked for.
     """
     groups: dict[tuple, list[Run]] = {}
     for run in runs:
-        groups.setdefault(run.structure(), []).append(run)
+        inputs = run.task.canonical() if run.recipe.stream == "common" else None
+        groups.setdefault((run.structure(), inputs), []).append(run)
     share = len(runs) if len(groups) >= places else -(-len(runs) // places)
     ensembles = []
     for group in groups.values():

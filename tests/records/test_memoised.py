@@ -73,6 +73,20 @@ def test_what_is_recorded_is_read_without_training(tmp_path, trained):
         read([0, 0])
 
 
+@pytest.mark.parametrize(("stream", "sizes"), [("common", [3, 3]), ("own", [6])])
+def test_runs_that_share_their_inputs_are_together(stream, sizes):
+    tasks = [SingleModuleTask.on(on, operation="mul") for on in ("U[1,2)", "U[0.1,0.2)")]
+    recipe = Recipe(iterations=60, optimiser=Adam(lr=1e-2), stream=stream)
+    runs = [
+        Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=seed, threshold=1e-5)
+        for seed in range(3)
+        for task in tasks
+    ]
+    ensembles = memoised.ensembles_of(runs, places=1)
+    assert [len(ensemble) for ensemble in ensembles] == sizes
+    assert {run for ensemble in ensembles for run in ensemble} == set(runs)
+
+
 def test_a_run_of_two_experiments_is_trained_once(tmp_path, trained):
     ask(runs(range(2)), tmp_path)
     relabelled = [run.but(labels={"arm": "again"}) for run in runs(range(3))]
