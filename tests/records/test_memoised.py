@@ -84,7 +84,7 @@ def test_runs_that_share_their_inputs_are_together(stream, sizes):
     ]
     ensembles = memoised.ensembles_of(runs, places=1)
     assert [len(ensemble) for ensemble in ensembles] == sizes
-    assert {run for ensemble in ensembles for run in ensemble} == set(runs)
+    assert {run.key for ensemble in ensembles for run in ensemble} == {run.key for run in runs}
 
 
 def test_a_run_of_two_experiments_is_trained_once(tmp_path, trained):
