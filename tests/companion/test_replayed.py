@@ -7,6 +7,7 @@ from companion import published
 from companion.division import settings as division
 from companion.nau_nmu import replayed as comparison
 from companion.nau_nmu import settings as nau_nmu
+from companion.nau_nmu import subset_arithmetic
 from companion.recorded import read
 from companion.replay import in_place, main, replayed, replays
 
@@ -171,3 +172,20 @@ def test_times_are_drawn_a_panel_for_each_line_and_arm():
         assert drawn.tolist() == pairs.iloc[:known].to_numpy().tolist()
         assert panel.get_xlim() == panel.get_ylim()
     assert comparison.times({("sums", "replay"): pairs.iloc[2:]}) is None
+
+
+def test_lines_that_are_replayed_in_full_stand_beside_both_draws():
+    item, first = subset_arithmetic.EXPERIMENT.item("Table 2"), read("nau-nmu/arithmetic")
+    shown = comparison.either_draw(item, first, read).frame
+    rates = shown[shown["statement"].str.endswith("success rate")].set_index("statement")
+    again = read("nau-nmu/replay").query("iterations == 5_000_000 and operation == 'mul' and model == 'NMU'")
+    assert rates["replay"]["NMU on a × b, success rate"].startswith(f"{again['success'].mean():.3g} [")
+    assert len(rates) >= 5 and not shown["statement"].str.contains("NALU|Linear|NAC•").any()
+    lost = again["key"].iloc[0]  # a line with a single run that is not replayed is not shown
+
+    def without_one(name):
+        rows = read(name)
+        return rows[rows["key"] != lost] if name == "nau-nmu/replay" else rows
+
+    left = comparison.either_draw(item, first, without_one).frame["statement"]
+    assert set(shown["statement"]) - set(left) == {one for one in shown["statement"] if "NMU" in one}

@@ -18,17 +18,20 @@ from nalm.training import Run
 
 from companion import published
 from companion.experiment.rows import Rows
+from companion.experiment.statements import Comparison, Item, Read
+from companion.experiment.tables import Table, text
 from companion.figures import scatter
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.seed_by_seed import EVERY, FULL
 from companion.recorded import read
-from companion.replay import replayed
+from companion.replay import in_place, replayed
 
 __all__ = [
     "ARMS",
     "EXPERIMENT",
     "agreement",
     "beside_published",
+    "either_draw",
     "full",
     "recorded",
     "short_logs",
@@ -164,6 +167,36 @@ def agreement(pairs: pd.DataFrame) -> dict[str, float]:
         "at most one row apart": int((apart <= EVERY).sum()),
         "rank correlation": known["solved_at"].corr(known["published_solved_at"], method="spearman"),
     }
+
+
+def either_draw(item: Item, rows: pd.DataFrame, read: Read) -> Table:
+    """The published numbers of those lines of a table whose runs are all replayed, beside ours from either
+    draw of the weights.
+
+    Args:
+        item: a table whose lines are those of an operation and a model.
+        rows: from the first draw.
+        read: recorded rows by experiment.
+    """
+    first = item.select(rows)
+    parts = {
+        line: (part, in_place(part, read))
+        for line, part in (first.groupby(["operation", "model"], sort=False) if len(first) else ())
+    }
+    second = pd.concat([first.iloc[:0], *(part if again.empty else again for part, again in parts.values())])
+    whole = {
+        f"{model} on {nau_nmu.SIGNS[operation]}"
+        for (operation, model), (_, again) in parts.items()
+        if len(again)
+    }
+    ours, again = ({one.what: one for one in item.judge(arm, read).statements} for arm in (first, second))
+    lines = [
+        (what, text(one.published), text(one.ours), one.agrees, text(again[what].ours), again[what].agrees)
+        for what, one in ours.items()
+        if isinstance(one, Comparison) and what.partition(",")[0] in whole and what in again
+    ]
+    columns = ["statement", "published", "first weights", "agrees", "replay", "it agrees"]
+    return Table(lines, f"{item.name}, the lines that are replayed", columns=columns)
 
 
 def times(both: Mapping[tuple[str, str], pd.DataFrame]) -> Figure | None:
