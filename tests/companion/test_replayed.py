@@ -176,7 +176,9 @@ def test_times_are_drawn_a_panel_for_each_line_and_arm():
 
 def test_lines_that_are_replayed_in_full_stand_beside_both_draws():
     item, first = subset_arithmetic.EXPERIMENT.item("Table 2"), read("nau-nmu/arithmetic")
-    shown = comparison.either_draw(item, first, read).frame
+    table, numbers = comparison.either_draw(item, first, read)
+    shown = table.frame
+    assert numbers["lines_replay"] == f"{shown['it agrees'].sum()} of {len(shown)}"
     rates = shown[shown["statement"].str.endswith("success rate")].set_index("statement")
     again = read("nau-nmu/replay").query("iterations == 5_000_000 and operation == 'mul' and model == 'NMU'")
     assert rates["replay"]["NMU on a × b, success rate"].startswith(f"{again['success'].mean():.3g} [")
@@ -187,5 +189,6 @@ def test_lines_that_are_replayed_in_full_stand_beside_both_draws():
         rows = read(name)
         return rows[rows["key"] != lost] if name == "nau-nmu/replay" else rows
 
-    left = comparison.either_draw(item, first, without_one).frame["statement"]
+    left = comparison.either_draw(item, first, without_one)[0].frame["statement"]
     assert set(shown["statement"]) - set(left) == {one for one in shown["statement"] if "NMU" in one}
+    assert comparison.either_draw(item, pd.DataFrame(), read)[1] == dict.fromkeys(numbers, "not run")

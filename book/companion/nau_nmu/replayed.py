@@ -17,7 +17,7 @@ from nalm.records.store import Store
 from nalm.training import Run
 
 from companion import published
-from companion.experiment.rows import Rows
+from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.statements import Comparison, Item, Read
 from companion.experiment.tables import Table, text
 from companion.figures import scatter
@@ -169,9 +169,9 @@ def agreement(pairs: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def either_draw(item: Item, rows: pd.DataFrame, read: Read) -> Table:
+def either_draw(item: Item, rows: pd.DataFrame, read: Read) -> tuple[Table, dict[str, str]]:
     """The published numbers of those lines of a table whose runs are all replayed, beside ours from either
-    draw of the weights.
+    draw of the weights; and how many agree, ``lines_first`` and ``lines_replay``.
 
     Args:
         item: a table whose lines are those of an operation and a model.
@@ -196,7 +196,10 @@ def either_draw(item: Item, rows: pd.DataFrame, read: Read) -> Table:
         if isinstance(one, Comparison) and what.partition(",")[0] in whole and what in again
     ]
     columns = ["statement", "published", "first weights", "agrees", "replay", "it agrees"]
-    return Table(lines, f"{item.name}, the lines that are replayed", columns=columns)
+    agreeing = {"lines_first": sum(line[3] for line in lines), "lines_replay": sum(line[5] for line in lines)}
+    return Table(lines, f"{item.name}, the lines that are replayed", columns=columns), {
+        name: f"{count} of {len(lines)}" if lines else NOT_RUN for name, count in agreeing.items()
+    }
 
 
 def times(both: Mapping[tuple[str, str], pd.DataFrame]) -> Figure | None:
