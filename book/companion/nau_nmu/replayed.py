@@ -169,37 +169,55 @@ def agreement(pairs: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def either_draw(item: Item, rows: pd.DataFrame, read: Read) -> tuple[Table, dict[str, str]]:
-    """The published numbers of those lines of a table whose runs are all replayed, beside ours from either
-    draw of the weights; and how many agree, ``lines_first`` and ``lines_replay``.
+def either_draw(
+    item: Item, rows: pd.DataFrame, read: Read, by: str = "operation"
+) -> tuple[Table, dict[str, str]]:
+    """The published numbers of those lines of a figure or table whose runs are all replayed, beside ours from
+    either draw of the weights. And how many agree, ``lines_first`` and ``lines_replay``, and how many success
+    rates are equal, ``rates_first`` and ``rates_replay``.
 
     Args:
-        item: a table whose lines are those of an operation and a model.
+        item: a figure or table whose lines are those of a model on an operation or range.
         rows: from the first draw.
         read: recorded rows by experiment.
+        by: the column with the operation or range.
     """
     first = item.select(rows)
-    parts = {
-        line: (part, in_place(part, read))
-        for line, part in (first.groupby(["operation", "model"], sort=False) if len(first) else ())
-    }
-    second = pd.concat([first.iloc[:0], *(part if again.empty else again for part, again in parts.values())])
-    whole = {
-        f"{model} on {nau_nmu.SIGNS[operation]}"
-        for (operation, model), (_, again) in parts.items()
-        if len(again)
-    }
-    ours, again = ({one.what: one for one in item.judge(arm, read).statements} for arm in (first, second))
-    lines = [
-        (what, text(one.published), text(one.ours), one.agrees, text(again[what].ours), again[what].agrees)
+    second, whole = _with_replays(first, by, read)
+    ours, again = (
+        {one.what: one for one in item.judge_so_far(arm, read=read).statements} for arm in (first, second)
+    )
+    pairs = {
+        what: (one, again[what])
         for what, one in ours.items()
-        if isinstance(one, Comparison) and what.partition(",")[0] in whole and what in again
+        if isinstance(one, Comparison) and what.startswith(whole) and what in again
+    }
+    lines = [
+        (what, text(one.published), text(one.ours), one.agrees, text(other.ours), other.agrees)
+        for what, (one, other) in pairs.items()
     ]
     columns = ["statement", "published", "first weights", "agrees", "replay", "it agrees"]
-    agreeing = {"lines_first": sum(line[3] for line in lines), "lines_replay": sum(line[5] for line in lines)}
-    return Table(lines, f"{item.name}, the lines that are replayed", columns=columns), {
-        name: f"{count} of {len(lines)}" if lines else NOT_RUN for name, count in agreeing.items()
-    }
+    table = Table(lines, f"{item.name}, the lines that are replayed", columns=columns)
+    rates = [pair for what, pair in pairs.items() if what.endswith("success rate")]
+    numbers = {}
+    for place, arm in enumerate(("first", "replay")):
+        agreeing = sum(pair[place].agrees for pair in pairs.values())
+        equal = sum(abs(pair[place].ours.estimate - pair[place].published.estimate) < 0.005 for pair in rates)
+        numbers[f"lines_{arm}"] = f"{agreeing} of {len(pairs)}" if pairs else NOT_RUN
+        numbers[f"rates_{arm}"] = f"{equal} of {len(rates)}" if rates else NOT_RUN
+    return table, numbers
+
+
+def _with_replays(rows: pd.DataFrame, by: str, read: Read) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The rows, each line with its replays where all of them are recorded; and how statements on those lines
+    begin.
+    """
+    kept, begin = [rows.iloc[:0]], []
+    for (place, model), part in rows.groupby([by, "model"], sort=False) if len(rows) else ():
+        again = in_place(part, read)
+        kept.append(part if again.empty else again)
+        begin += [] if again.empty else [f"{model} on {nau_nmu.SIGNS.get(place, place)}, "]
+    return pd.concat(kept), tuple(begin)
 
 
 def times(both: Mapping[tuple[str, str], pd.DataFrame]) -> Figure | None:
