@@ -202,6 +202,7 @@ def either_draw(
     numbers = {}
     for place, arm in enumerate(("first", "replay")):
         agreeing = sum(pair[place].agrees for pair in pairs.values())
+        # closer than half a run of 100: published rates are rounded or read from a figure
         equal = sum(abs(pair[place].ours.estimate - pair[place].published.estimate) < 0.005 for pair in rates)
         numbers[f"lines_{arm}"] = f"{agreeing} of {len(pairs)}" if pairs else NOT_RUN
         numbers[f"rates_{arm}"] = f"{equal} of {len(rates)}" if rates else NOT_RUN
