@@ -6,8 +6,9 @@ import pytest
 from companion import published
 from companion.division import settings as division
 from companion.nau_nmu import replayed as comparison
+from companion.nau_nmu import seed_by_seed, subset_arithmetic
 from companion.nau_nmu import settings as nau_nmu
-from companion.nau_nmu import subset_arithmetic
+from companion.nau_nmu.subset_arithmetic import TABLE_2
 from companion.recorded import read
 from companion.replay import in_place, main, replayed, replays
 
@@ -72,6 +73,24 @@ def test_a_run_stands_beside_the_authors_of_its_model_operation_and_seed():
     assert (
         without.filter(like="published_").isna().all(axis=None) and without["success"].all()
     )  # seed 99, and Table 1, are not in their file
+
+
+@pytest.mark.parametrize("label", [{"range": "U[0,1)"}, {"factor": "0"}, {"hidden": "3"}, {"subset": "0.5"}])
+def test_replays_of_figures_are_no_lines_of_tables(label, monkeypatch):
+    """Their models bear the same names."""
+    known = read("nau-nmu/replay")
+    line = known[(known["model"] == "NMU") & (known["range"] == "U[1,2)") & (known["seed"] < 50)]
+    others = line.assign(success=False, solved_at=np.nan, key=line["key"] + "x", **label)
+    mixed = pd.concat([others, known, others], ignore_index=True)
+
+    def with_others(name):
+        return mixed if name == "nau-nmu/replay" else read(name)
+
+    assert comparison.beside_published(mixed).equals(comparison.beside_published(known))
+    assert repr(seed_by_seed.lines(TABLE_2, with_others)) == repr(seed_by_seed.lines(TABLE_2, read))
+    full = comparison.full("NMU", "mul", "replay")
+    monkeypatch.setattr(comparison, "read", with_others)
+    assert comparison.full("NMU", "mul", "replay").equals(full) and len(full) == 50
 
 
 def test_no_replays_make_an_empty_table():

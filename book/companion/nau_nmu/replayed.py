@@ -90,22 +90,17 @@ def beside_published(rows: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         rows: of :data:`EXPERIMENT`. Table 1, the function with ten parameters, counts as a product; of it no
-            single runs are published. Runs on other ranges are left out, as they are of Figure 3.
+            single runs are published. The replays of figures are left out.
     """
-    rows = rows.reindex(
-        columns=list(dict.fromkeys([*rows.columns, "operation", "range"]))
-    )  # which no row of Table 1 has
+    rows = nau_nmu.usual(rows)
+    rows = rows.reindex(columns=list(dict.fromkeys([*rows.columns, "operation"])))  # Table 1 has none
     theirs = published.load("nau_nmu_runs").drop(columns="threshold")
     theirs["selected_at"] = (theirs.pop("selected_log_point") - 1) * EVERY
     values = ["success", "solved_at", "sparsity_error", "valid_mse", "test_mse", "selected_at"]
     theirs = theirs.rename(columns={name: f"published_{name}" for name in (*values, "logged_points")}).assign(
         table="Table 6"
     )
-    table = (
-        rows["task"]
-        .map({"TenParameterTask": "Table 1", "SubsetArithmeticTask": "Table 6"})
-        .where(rows["range"] == "U[1,2)")
-    )
+    table = rows["task"].map({"TenParameterTask": "Table 1", "SubsetArithmeticTask": "Table 6"})
     ours = rows.assign(table=table, operation=rows["operation"].where(table == "Table 6", "mul")).dropna(
         subset="table"
     )

@@ -24,6 +24,7 @@ from companion import published
 from companion.experiment.rows import NOT_RUN
 from companion.experiment.statements import FALSE_ALARM, Read
 from companion.experiment.tables import Table
+from companion.nau_nmu.settings import usual
 
 __all__ = ["AT_LEAST", "EVERY", "FULL", "Line", "kappa", "line", "lines", "table"]
 
@@ -171,8 +172,7 @@ def _known(rows: pd.DataFrame) -> dict[tuple[str, str, str], pd.Series]:
     """
     if "operation" not in rows:
         return {}
-    rows = rows[(rows["task"] == "SubsetArithmeticTask") & rows["operation"].notna()]
-    rows = rows[rows.reindex(columns=["range"])["range"].fillna("U[1,2)") == "U[1,2)"]
+    rows = usual(rows[(rows["task"] == "SubsetArithmeticTask") & rows["operation"].notna()])
     rows = rows[rows["success"].fillna(False).astype(bool) | (rows["iterations"] >= FULL)]
     rows = rows.sort_values("iterations").drop_duplicates(
         ["operation", "model", "stream", "seed"], keep="last"

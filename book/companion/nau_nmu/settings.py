@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pandas as pd
 from nalm.models import GatedStack, Layer, Stack
 from nalm.tasks import Range, SubsetArithmeticTask, Uniform, UniformUnion
 from nalm.training import Adam, Discretisation, Recipe, Run
@@ -40,6 +41,9 @@ PENALTY_SWEEPS = {"add": "NAU", "sub": "NAU", "mul": "NMU"}
 
 MULTIPLIERS = ("NMU", "NAC•,σ", "NAC•,NMU", "NAC•", "NALU")
 """The models of Figure 3."""
+
+VARIED = ("factor", "hidden", "inputs", "overlap", "subset")
+"""Labels of the runs of Figures 7, 8 and 10 to 12, which differ in this from those of Tables 2 and 6."""
 
 
 def _uniform(low: float, high: float) -> Uniform:
@@ -240,3 +244,14 @@ def _with_factor(run: Run, factor: float) -> Run:
         recipe=run.recipe.but(penalties=(penalty.but(weight=factor),)),
         labels=run.labels | {"factor": f"{factor:g}"},
     )
+
+
+def usual(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of Tables 1, 2 and 6: on :math:`\\mathrm U[1, 2)`, and with none of the labels :data:`VARIED`.
+
+    >>> ranges, factors = [None, "U[0,1)", "U[1,2)"], [None, None, "0.1"]
+    >>> usual(pd.DataFrame({"seed": [0, 1, 2], "range": ranges, "factor": factors}))["seed"].tolist()
+    [0]
+    """
+    labels = rows.reindex(columns=["range", *VARIED])
+    return rows[labels["range"].fillna("U[1,2)").eq("U[1,2)") & labels[list(VARIED)].isna().all(axis=1)]

@@ -194,7 +194,7 @@ def _late(operation: str, model: str) -> Explanation:
         ours, soon = both(read)
         theirs = published.load("nau_nmu_runs").query("operation == @operation and model == @model")
         late = theirs["solved_at"] > 5 * ours.max()
-        again = read("nau-nmu/replay")
+        again = nau_nmu.usual(read("nau-nmu/replay"))
         if "operation" in again:
             again = again[again["seed"].isin(theirs.loc[late, "seed"])]
             again = again[(again["operation"] == operation) & (again["model"] == model)]
