@@ -122,7 +122,7 @@ def _figure_8(seeds: int) -> list[Run]:
 
 
 SIZES = [size for size in hidden_sizes.HIDDEN if size > 2]
-"""Two is the default, which other lines have."""
+"""Of Figure 3: two is the default, which other lines have."""
 
 RANGES, HIDDEN = "nau-nmu/ranges", "nau-nmu/hidden"
 """Results files of likewise runs."""
@@ -163,7 +163,9 @@ QUEUE: tuple[Job, ...] = (
             (
                 "Figure 7",
                 HIDDEN,
-                lambda seeds: hidden_sizes.hidden_runs(list(hidden_sizes.ABLATED), SIZES, seeds),
+                lambda seeds: hidden_sizes.hidden_runs(
+                    list(hidden_sizes.ABLATED), hidden_sizes.HIDDEN, seeds
+                ),
             ),
             (
                 "Figure 3, ranges",
