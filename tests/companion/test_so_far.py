@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from companion.experiment import Experiment
+from companion.experiment import Experiment, judged, replays_of
 from companion.experiment.rows import Rows
 from companion.experiment.statements import Claim, Item
 
@@ -94,3 +94,47 @@ def test_the_longest_complete_runs_are_judged(models, seeds, verdict):
     """Rows of another length stand beside them, and do not count for them."""
     short, whole = _rows(["NMU", "NAU"], 4, False, 3), _rows(models, 10, True, seeds)
     assert SHORT.judge(pd.concat([short.frame, whole.frame])).verdict == verdict
+
+
+REPLAYED = replace(SHORT, replays="again", from_iterations=0, from_seeds=2)
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "verdict", "seeds", "said"),
+    [
+        (_rows(["NMU"], 10, True, 3), _rows(["NMU", "NAU"]), "reproduced so far", "2 of 3", "not run"),
+        (_rows(["NMU"], 10, True, 3), _rows(["NMU", "NAU"], success=False), "differs", "2 of 3", "not run"),
+        (_rows(["NMU"], 10, True, 3), _rows(["NMU"]), "open", "0 of 3", "not run"),
+        (_rows(["NMU"], 10, True, 3), _rows(["NMU", "NAU"], 4), "open", "0 of 3", "not run"),
+        (
+            _rows(["NMU", "NAU"], 10, True, 3),
+            _rows(["NMU", "NAU"], success=False),
+            "reproduced",
+            "3 of 3",
+            "",
+        ),
+        (_rows(["NMU", "NAU"], 10, True, 1), _rows(["NMU", "NAU"]), "reproduced so far", "2 of 3", "2 of 2"),
+        (Rows(pd.DataFrame()), _rows(["NMU", "NAU"]), "reproduced so far", "2 of 3", "not run"),
+    ],
+)
+def test_replays_judge_what_has_more_seeds_of_them(first, again, verdict, seeds, said):
+    """Of each configuration; what lacks one is not judged by either."""
+    found = judged(REPLAYED, first.frame, lambda name: again.frame)
+    assert (found.decides.verdict, found.decides.covered_seeds) == (verdict, seeds)
+    assert said in found.said
+    assert replays_of(REPLAYED, first.frame, lambda name: again.frame).empty == (found.replay is None)
+
+
+def test_both_arms_are_shown(monkeypatch):
+    """What only replays state stands beside nothing."""
+    again = pd.concat([_rows(["NMU"]).frame, _rows(["NAU"], success=False).frame])
+    monkeypatch.setattr("companion.experiment.definition.read", lambda name: again)
+    found = replace(EXPERIMENT, items=(REPLAYED,)).so_far(_rows(["NMU"], 10, True, 3), "Figure 1")
+    assert found.frame[["statement", "agrees", "it agrees"]].values.tolist() == [
+        ["NMU is solved", "yes", "yes"],
+        ["NAU is solved", "", "no"],
+    ]
+    assert found.caption == (
+        "Figure 1: not run at full length; of what can be compared so far, 1 of 1 agree, "
+        "replayed 1 of 2, at 2 of 3 seeds"
+    )

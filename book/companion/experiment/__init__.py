@@ -2,6 +2,6 @@
 what it shows to be wrong in its paper.
 """
 
-from companion.experiment.definition import Arm, Experiment, judged, runs_of
+from companion.experiment.definition import Arm, Experiment, judged, replays_of, runs_of
 
-__all__ = ["Arm", "Experiment", "judged", "runs_of"]
+__all__ = ["Arm", "Experiment", "judged", "replays_of", "runs_of"]

@@ -24,7 +24,7 @@ from companion.experiment.statements import Item, Judgement, Read, Statements, W
 from companion.recorded import read
 from companion.replay import in_place
 
-__all__ = ["Arm", "Experiment", "judged", "runs_of"]
+__all__ = ["Arm", "Experiment", "judged", "replays_of", "runs_of"]
 
 
 class Arm(Value):
@@ -173,11 +173,12 @@ class Experiment:
             part: which statements are meant while it is not.
             shown: which of these are shown; all are counted.
         """
-        return Statements([self.item(name).judge_so_far(rows.frame, part, read)], shown)
+        item = self.item(name)
+        return Statements([_with_replay(item.judge_so_far(rows.frame, part, read), rows.frame, read)], shown)
 
 
 def judged(item: Item, rows: pd.DataFrame | None, read: Read) -> Judgement:
-    """What an item states beside the rows, and beside their replays where all of them are recorded.
+    """What an item states beside the rows, and beside :func:`replays_of` it.
 
     Args:
         item: a figure or table.
@@ -185,7 +186,27 @@ def judged(item: Item, rows: pd.DataFrame | None, read: Read) -> Judgement:
         read: recorded rows by experiment.
     """
     found = item.judge(rows, read)
-    if rows is None or not found.statements:
-        return found
+    return found if rows is None else _with_replay(found, rows, read)
+
+
+def replays_of(item: Item, rows: pd.DataFrame, read: Read) -> pd.DataFrame:
+    """The replays by which an item is judged: those of all its rows, or else the recorded ones, if it names
+    any and they have more seeds of each configuration.
+
+    Args:
+        item: a figure or table.
+        rows: of its experiments.
+        read: recorded rows by experiment.
+    """
     again = in_place(item.select(rows), read)
-    return found if again.empty else replace(found, replay=item.judge(again, read))
+    if again.empty and item.replays and item.whole(recorded := read(item.replays)) > item.whole(rows):
+        again = item.select(recorded)
+    return again
+
+
+def _with_replay(found: Judgement, rows: pd.DataFrame, read: Read) -> Judgement:
+    item = found.item
+    if not (found.statements or item.replays):
+        return found
+    replay = item.judge(replays_of(item, rows, read), read)
+    return replace(found, replay=replay) if replay.statements else found

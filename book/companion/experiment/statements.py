@@ -270,6 +270,8 @@ class Item:
         from_iterations, from_seeds: the least that it is judged by, if that is less than the paper's: then
             for the length that was trained, and *reproduced so far* at best.
         experiment: the experiments whose rows it is judged by.
+        replays: the experiment of its replays, by which it is judged while these have more seeds of each
+            configuration.
         rows: which of these rows belong to it.
         by: the columns that make a configuration, each of which needs the paper's seeds.
         shared: the columns that runs which are not independent have in common.
@@ -296,6 +298,7 @@ class Item:
     from_iterations: int = 0
     from_seeds: int = 0
     experiment: tuple[str, ...] = ()
+    replays: str = ""
     rows: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows
     by: tuple[str, ...] = ()
     shared: tuple[str, ...] = ("seed",)
@@ -321,6 +324,13 @@ class Item:
         lengths = {int(length): part for length, part in rows.groupby("iterations")}
         whole = {length: seeds for length, part in lengths.items() if (seeds := self._seeds(part))}
         return lengths[max(whole, key=lambda at: (whole[at] >= self.from_seeds, at), default=max(lengths))]
+
+    def whole(self, rows: pd.DataFrame) -> int:
+        """How many seeds of each configuration there are in the rows that it is judged by; 0 while one is
+        missing.
+        """
+        rows = self.select(rows)
+        return 0 if rows.empty else self._seeds(rows)
 
     def _seeds(self, rows: pd.DataFrame) -> int:
         """How many seeds of each configuration there are in rows of one length; 0 while one is missing, or if
@@ -465,7 +475,7 @@ class Judgement:
     explained: tuple[str, ...] = ()
     """The statements that differ by no more than an explanation covers."""
     replay: Judgement | None = None
-    """Of the replays of its rows, where all are recorded."""
+    """Of the replays of its rows, where all are recorded, or of all its configurations."""
     most_seeds: int = 0
 
     @property
@@ -492,13 +502,18 @@ class Judgement:
         """``"Figure 1: 8 of 9 statements agree"``; ``", at 110 of 1,001 epochs and 5 of 10 seeds"`` where
         that is not all.
         """
+        again = f", replayed {self.replay.count}{self.replay._at}" if self.replay else ""
         if self.statements and (self.seeds or self.item.kind != "experiment"):
-            covered = self.seeds and self.coverage
-            at = f", at {covered}" if covered else ""
-            again = f", replayed {self.replay.count}" if self.replay else ""
-            return f"{self.item.name}: {self.count} statements agree{at}{again}"
+            again = again.removesuffix(self._at)  # said once
+            return f"{self.item.name}: {self.count} statements agree{self._at}{again}"
         so_far = f"; of what can be compared so far, {self.count} agree" if self.statements else ""
-        return f"{self.item.name}: not run at full length{so_far}"
+        return f"{self.item.name}: not run at full length{so_far}{again}"
+
+    @property
+    def _at(self) -> str:
+        """``", at 5 of 10 seeds"``; empty if that is all."""
+        covered = self.coverage if self.seeds else ""
+        return f", at {covered}" if covered else ""
 
     @property
     def coverage(self) -> str:
@@ -536,16 +551,20 @@ class Statements(Table):
     def __init__(self, judgements: Sequence[Judgement], shown: Which = every) -> None:
         lines = []
         for judged in judgements:
-            again = {one.what: one for one in judged.replay.statements} if judged.replay else {}
-            for one in filter(shown, judged.statements):
+            replayed = judged.replay.statements if judged.replay else ()
+            again, known = {one.what: one for one in replayed}, {one.what for one in judged.statements}
+            for one in (*judged.statements, *(one for one in replayed if one.what not in known)):
+                what = one.what
+                if not shown(one) and not shown(again.get(what, one)):
+                    continue
                 published = text(one.published) if isinstance(one, Comparison) else ""
-                line = {"": judged.item.name, "statement": one.what, "published": published}
-                line |= {"here": str(one), "agrees": _agrees(one, judged)}
-                if one.what in again:
-                    line |= {"replay": str(again[one.what])}
-                    line |= {"it agrees": _agrees(again[one.what], judged.decides)}
+                line = {"": judged.item.name, "statement": what, "published": published}
+                if what in known:
+                    line |= {"here": str(one), "agrees": _agrees(one, judged)}
+                if what in again:
+                    line |= {"replay": str(again[what]), "it agrees": _agrees(again[what], judged.decides)}
                 lines.append(line)
-            if not judged.statements:
+            if not (known or again):
                 lines.append({"": judged.item.name, "statement": "not run"})
         frame = pd.DataFrame(lines).fillna("")
         columns = ["", "statement", "published", "here", "agrees"]
@@ -560,7 +579,7 @@ class Statements(Table):
         if len(self.frame) <= 6:
             return super()._repr_html_()
         asked = self.frame[[one for one in ("agrees", "it agrees") if one in self.frame]]
-        agree = asked.isin(["yes", ""]).all(axis=1) & (asked["agrees"] == "yes")
+        agree = asked.isin(["yes", ""]).all(axis=1) & (asked == "yes").any(axis=1)
         if agree.all():
             return Table(self.frame, folded=self.caption, wrap=True)._repr_html_()
         rest = Table(_without_empty(self.frame[~agree]), caption=self.caption, wrap=True)._repr_html_()

@@ -161,7 +161,7 @@ def _complete(lines: _Lines, models: tuple[str, ...]) -> list[str]:
 
 def _of_figure_7(rows: pd.DataFrame) -> pd.DataFrame:
     """NMUs with two hidden units are those of Table 2, which has more seeds."""
-    rows = with_sizes(rows)
+    rows = with_sizes(nau_nmu.usual(rows, but=["hidden"]))
     return rows[(rows["operation"] == "mul") & rows["model"].isin(ABLATED) & (rows["seed"] < 50)]
 
 
@@ -180,9 +180,11 @@ EXPERIMENT = Experiment(
             headline="success rate without the regulariser at hidden size 10",
             published="0 of 50",
             seeds=50,
+            from_seeds=10,
             iterations=5_000_000,
             runs=1800,
             experiment=("nau-nmu/arithmetic", "nau-nmu/hidden"),
+            replays=nau_nmu.REPLAY,
             rows=_of_figure_7,
             by=("hidden", "model"),
         ),

@@ -118,7 +118,8 @@ def figure_3(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
 
 
 def _of_figure_3(rows: pd.DataFrame) -> pd.DataFrame:
-    rows = with_sizes(rows[rows["experiment"] != PACE])
+    rows = rows[rows["experiment"] != PACE]
+    rows = with_sizes(nau_nmu.usual(rows, but=["hidden", "range"]))
     return rows[(rows["operation"] == "mul") & rows["model"].isin(nau_nmu.MULTIPLIERS) & (rows["seed"] < 50)]
 
 
@@ -151,9 +152,11 @@ EXPERIMENT = Experiment(
             headline="success rate of the NMU at hidden size 10",
             published="24 of 38",
             seeds=50,
+            from_seeds=10,
             iterations=5_000_000,
             runs=3750,
             experiment=("nau-nmu/arithmetic", "nau-nmu/ranges", "nau-nmu/hidden"),
+            replays=nau_nmu.REPLAY,
             rows=_of_figure_3,
             by=("hidden", "range", "model"),
         ),

@@ -41,7 +41,7 @@ __all__ = [
     "with_first",
 ]
 
-EXPERIMENT = "nau-nmu/replay"
+EXPERIMENT = nau_nmu.REPLAY
 ARMS = {"replay": EXPERIMENT, "first weights": "nau-nmu/arithmetic"}
 """Where the runs of Table 2 are recorded, from either draw of the weights."""
 UNTIL_SOLVED = {"sub": 8_000, "add": 25_000}

@@ -24,7 +24,7 @@ from companion import published
 from companion.experiment.rows import NOT_RUN
 from companion.experiment.statements import FALSE_ALARM, Read
 from companion.experiment.tables import Table
-from companion.nau_nmu.settings import usual
+from companion.nau_nmu.settings import REPLAY, usual
 
 __all__ = ["AT_LEAST", "EVERY", "FULL", "Line", "kappa", "line", "lines", "table"]
 
@@ -147,7 +147,7 @@ def lines(table: Mapping[str, tuple[str, ...]], read: Read) -> list[Line]:
     solved, or none is published, tell no seed from another, and are left out.
     """
     theirs = published.load("nau_nmu_runs")
-    again, first = _known(read("nau-nmu/replay")), _known(read("nau-nmu/arithmetic"))
+    again, first = _known(read(REPLAY)), _known(read("nau-nmu/arithmetic"))
     found = []
     for operation, model in [(one, model) for one, models in table.items() for model in models]:
         part = theirs.query("operation == @operation and model == @model").set_index("seed")

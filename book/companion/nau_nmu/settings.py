@@ -7,7 +7,7 @@ activation, and the settings of the NMU hold for every operation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pandas as pd
 from nalm.models import GatedStack, Layer, Stack
@@ -41,6 +41,9 @@ PENALTY_SWEEPS = {"add": "NAU", "sub": "NAU", "mul": "NMU"}
 
 MULTIPLIERS = ("NMU", "NAC•,σ", "NAC•,NMU", "NAC•", "NALU")
 """The models of Figure 3."""
+
+REPLAY = "nau-nmu/replay"
+"""The results file of the replays of this paper's runs."""
 
 VARIED = ("factor", "hidden", "inputs", "overlap", "subset")
 """Labels of the runs of Figures 7, 8 and 10 to 12, which differ in this from those of Tables 2 and 6."""
@@ -246,12 +249,18 @@ def _with_factor(run: Run, factor: float) -> Run:
     )
 
 
-def usual(rows: pd.DataFrame) -> pd.DataFrame:
+def usual(rows: pd.DataFrame, but: Collection[str] = ()) -> pd.DataFrame:
     """The rows of Tables 1, 2 and 6: on :math:`\\mathrm U[1, 2)`, and with none of the labels :data:`VARIED`.
 
+    Args:
+        rows: of this paper.
+        but: labels that they may have, or ``"range"``: any range.
+
     >>> ranges, factors = [None, "U[0,1)", "U[1,2)"], [None, None, "0.1"]
-    >>> usual(pd.DataFrame({"seed": [0, 1, 2], "range": ranges, "factor": factors}))["seed"].tolist()
-    [0]
+    >>> rows = pd.DataFrame({"seed": [0, 1, 2], "range": ranges, "factor": factors})
+    >>> usual(rows)["seed"].tolist(), usual(rows, but=["factor"])["seed"].tolist()
+    ([0], [0, 2])
     """
     labels = rows.reindex(columns=["range", *VARIED])
-    return rows[labels["range"].fillna("U[1,2)").eq("U[1,2)") & labels[list(VARIED)].isna().all(axis=1)]
+    labels["range"] = labels["range"].where(labels["range"] != "U[1,2)")
+    return rows[labels.drop(columns=list(but)).isna().all(axis=1)]

@@ -16,7 +16,7 @@ from companion.figures import Figure, functions
 from companion.nau_nmu import settings as nau_nmu
 from companion.replay import replayed
 
-PACE, REPLAY = "nau-nmu/pace", "nau-nmu/replay"
+PACE = "nau-nmu/pace"
 BROAD, QUICK = "U[10,20)", "U[0.1,0.2)"
 
 
@@ -60,7 +60,7 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
         "nau-nmu/penalty": nau_nmu.penalty_runs(["mul"], [0.0], p.seeds, p.iterations, p.stream),
         "nau-nmu/ranges": nau_nmu.range_runs(["NMU"], [BROAD, QUICK], p.seeds, p.iterations, p.stream),
         PACE: further + own + wider_runs([p.scale], p.seeds, p.iterations, p.stream),
-        REPLAY: [replayed(run, batches) for run in known],
+        nau_nmu.REPLAY: [replayed(run, batches) for run in known],
     }
 
 
@@ -75,7 +75,7 @@ def parts(rows: Rows, p: SimpleNamespace) -> dict[str, Rows]:
         "predicted": pace.of(seed=range(p.seeds, p.further)),
         "own inputs": pace.of(seed=range(p.seeds), stream="own"),
         "wider": rows.of(experiment=PACE, range="U[1,2)"),
-        "as the authors start": rows.of(experiment=REPLAY),
+        "as the authors start": rows.of(experiment=nau_nmu.REPLAY),
     }
 
 

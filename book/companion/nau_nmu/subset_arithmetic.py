@@ -134,6 +134,7 @@ def published_cell(operation: str, model: str) -> dict:
 def _of(table: Lines, rows: pd.DataFrame) -> pd.DataFrame:
     if "operation" not in rows:
         return rows.iloc[:0]
+    rows = nau_nmu.usual(rows)
     return rows[
         [row.model in table.get(row.operation, ()) for row in rows[["operation", "model"]].itertuples()]
     ]
@@ -194,7 +195,7 @@ def _late(operation: str, model: str) -> Explanation:
         ours, soon = both(read)
         theirs = published.load("nau_nmu_runs").query("operation == @operation and model == @model")
         late = theirs["solved_at"] > 5 * ours.max()
-        again = nau_nmu.usual(read("nau-nmu/replay"))
+        again = nau_nmu.usual(read(nau_nmu.REPLAY))
         if "operation" in again:
             again = again[again["seed"].isin(theirs.loc[late, "seed"])]
             again = again[(again["operation"] == operation) & (again["model"] == model)]
@@ -350,6 +351,8 @@ EXPERIMENT = Experiment(
             headline="success rate of NAC•,σ on multiplication",
             published="100%",
             runs=6600,
+            replays=nau_nmu.REPLAY,
+            from_seeds=10,
             rows=partial(_of, TABLE_6),
             explanations=(
                 Explanation(

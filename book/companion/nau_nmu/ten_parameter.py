@@ -46,7 +46,7 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
     seeds["NAC•"] = max(seeds.get("NAC•", 0), p.nac_seeds)
     threshold = nearly_perfect_mse(task)
     asked = [run for name in seeds for run in runs_of({name: arms[name]}, [task], seeds[name], threshold)]
-    return {NAME: asked, "nau-nmu/replay": replays(NAME, models=("NAC•",), seeds=p.seeds)}
+    return {NAME: asked, settings.REPLAY: replays(NAME, models=("NAC•",), seeds=p.seeds)}
 
 
 def _of_table_1(rows: pd.DataFrame) -> pd.DataFrame:
@@ -88,7 +88,7 @@ def _by_the_draw(read: Read) -> dict[str, Interval]:
 
 def _initial_weights(read: Read) -> str:
     ours = Rows(read(NAME)).of(model="NAC•")
-    theirs = Rows(read("nau-nmu/replay")).of(model="NAC•", task="TenParameterTask")
+    theirs = Rows(read(settings.REPLAY)).of(model="NAC•", task="TenParameterTask")
     return (
         "The count belongs to the authors' initial weights: with these and their batches "
         f"{theirs.count()} seeds are solved, with ours {ours.count(seed=range(100))}, "

@@ -120,8 +120,8 @@ def _covered(judgement: Judgement, rows: pd.DataFrame) -> dict:
     its share of the time of its batch.
     """
     item = judgement.item
-    part = {"strength": _strength(item) if judgement.statements else ""}
-    part |= {"seeds": judgement.covered_seeds if item.seeds else ""}
+    part = {"strength": _strength(item) if judgement.decides.statements else ""}
+    part |= {"seeds": judgement.decides.covered_seeds if item.seeds else ""}
     longest = 0 if rows.empty else int(rows["iterations"].max())
     part |= {"iterations": f"{longest:,} of {item.iterations:,}" if item.iterations else ""}
     if rows.empty:

@@ -19,9 +19,9 @@ import pandas as pd
 from nalm.records import PUBLISHED
 
 from companion import sealed
+from companion.experiment import replays_of
 from companion.experiment.statements import Comparison, Item, Verdict
 from companion.recorded import read
-from companion.replay import in_place
 from companion.resampling import drawn_again
 from companion.scoreboard.items import ITEMS
 
@@ -99,9 +99,9 @@ def corrupted(rows: pd.DataFrame, name: str, seed: int = 0) -> pd.DataFrame:
 def rows_of(item: Item) -> pd.DataFrame:
     """The recorded rows by which an item is judged: the replays of all of them, or they."""
     parts = [read(name) for name in item.experiment]
-    rows = item.select(pd.concat(parts, ignore_index=True) if parts else pd.DataFrame())
-    again = in_place(rows, read)
-    return rows if again.empty else item.select(again)
+    rows = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    again = replays_of(item, rows, read)
+    return item.select(rows if again.empty else again)
 
 
 def falls(item: Item, rows: pd.DataFrame) -> Callable[[pd.DataFrame], bool]:
