@@ -110,7 +110,10 @@ def replays(
     return list(found.values())
 
 
-LABELS = ("key", "experiment", "paper", "model", "task", "range", "operation", "seed", "of", "replays")
+LABELS = (
+    *("key", "experiment", "paper", "model", "task", "range", "operation", "seed", "of", "replays"),
+    *("factor", "hidden", "inputs", "overlap", "subset"),
+)
 """Columns that say which run it is; what else a replay has takes the place of what its run has."""
 
 

@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 from companion import published
 from companion.division import settings as division
+from companion.missing import QUEUE
 from companion.nau_nmu import replayed as comparison
 from companion.nau_nmu import seed_by_seed, subset_arithmetic
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.subset_arithmetic import TABLE_2
 from companion.recorded import read
-from companion.replay import in_place, main, replayed, replays
+from companion.replay import LABELS, in_place, main, replayed, replays
 
 from nalm.models import Stack
 from nalm.records.store import COLUMNS, Store
@@ -179,6 +180,16 @@ def test_rows_get_the_outcome_of_their_replays():
     lost = again[again["replays"] != own.query("model == 'NRU, pow'")["key"].iloc[0]]
     assert in_place(own, lambda name: lost if name == "division/replay" else read(name)).empty
     assert in_place(own, lambda name: pd.DataFrame()).empty
+
+
+def test_a_row_keeps_its_labels_when_it_gets_the_outcome_of_its_replay():
+    """The replay of two figures has the labels of one; what a run is called is no outcome."""
+    own = read("nau-nmu/penalty").query("operation == 'mul'")
+    found = in_place(own, read)
+    labels = ["key", "model", "operation", "factor", "seed"]
+    assert len(found) == 300 and found[labels].equals(own[labels])
+    named = {label for job in QUEUE if job.results == nau_nmu.REPLAY for label in job.runs()[0].labels}
+    assert named <= set(LABELS) and named - {"model", "operation", "range"} == set(nau_nmu.VARIED)
 
 
 def test_times_are_drawn_a_panel_for_each_line_and_arm():

@@ -13,12 +13,14 @@ from nalm.training import Run
 from companion import measures
 from companion.experiment import Experiment
 from companion.experiment.parameters import one_of, some_of
-from companion.experiment.statements import Claim, Comparison, Item, solved
-from companion.experiment.tables import text
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Claim, Comparison, Item, Read, solved
+from companion.experiment.tables import Table, text
 from companion.figures import Figure, functions
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.subset_arithmetic import published_cell
+from companion.replay import in_place
 
 FIGURES = {"add": "Figure 10", "sub": "Figure 11", "mul": "Figure 12"}
 """Operation -> the figure."""
@@ -114,6 +116,39 @@ def reach_figure(slopes: Mapping[str, np.ndarray], deltas: np.ndarray, factors: 
         ylim=(3e-3, 4),
         yscale="log",
     )
+
+
+def either_draw(rows: Rows, read: Read) -> tuple[Table, dict[str, str]]:
+    """Success, mean of *solved at* and sparsity error over the factors, from either draw of the weights. And
+    how many runs are solved, ``first-100`` and ``replay-100``, and when on average, ``first-at-0`` and
+    ``replay-at-0``.
+
+    Args:
+        rows: of one operation, from the first draw; those of factors that are not replayed are left out.
+        read: recorded rows by experiment.
+    """
+    lines, numbers = [], {}
+    for factor in sorted(rows.frame["factor"].unique(), key=float):
+        first = rows.of(factor=factor)
+        arms = {"first weights": first, "replay": Rows(in_place(first.frame, read))}
+        if not len(arms["replay"]):
+            continue
+        found = {"λ̂": factor}
+        for what, measure in {
+            "solved": lambda arm: arm.count(),
+            "solved at, mean": lambda arm: arm.solved.whole("solved_at"),
+            "sparsity error": lambda arm: arm.solved.middle("sparsity_error", 1, _mean),
+        }.items():
+            found |= {f"{what}, {name}": measure(arm) for name, arm in arms.items()}
+        lines.append(found)
+        for name, arm in zip(("first", "replay"), arms.values(), strict=True):
+            numbers[f"{name}-{factor}"] = arm.count()
+            numbers[f"{name}-at-{factor}"] = arm.solved.whole("solved_at")
+    return Table(lines, "NMU on products, from either draw of the weights"), numbers
+
+
+def _mean(errors: pd.Series) -> float:
+    return measures.sparsity_error(errors).estimate
 
 
 def _of(operation: str, rows: pd.DataFrame) -> pd.DataFrame:
