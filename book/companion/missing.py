@@ -30,7 +30,7 @@ from companion.beyond import leaderboard, tuned
 from companion.nau_nmu import digit_runs, hidden_sizes, settings, subset_shapes
 from companion.npu import fractional_sir
 from companion.recorded import devices, read
-from companion.replay import replayed, replays
+from companion.replay import all_replayed, replays
 
 __all__ = ["QUEUE", "Job", "left", "listed", "table", "train"]
 
@@ -63,20 +63,7 @@ def _division(name: str) -> Job:
 
 def _sums_and_products(what: str, runs: Callable[[], Sequence[Run]], like: str = "nau-nmu/arithmetic") -> Job:
     """On a common stream: NumPy draws a batch of 100 inputs in more time than an update takes."""
-    return Job(f"nau-nmu {what}", "nau-nmu/replay", lambda: _replayed(runs()), like)
-
-
-def _replayed(runs: Sequence[Run]) -> list[Run]:
-    """As :func:`companion.replay.replayed`, which is asked once for all seeds of an arm."""
-    arms: dict[tuple, Run] = {}
-    found = []
-    for run in runs:
-        arm = (run.task, id(run.model), id(run.recipe))
-        if arm not in arms:
-            arms[arm] = replayed(run, "common")
-        again = arms[arm]
-        found.append(run.but(task=again.task, model=again.model, recipe=again.recipe))
-    return found
+    return Job(f"nau-nmu {what}", "nau-nmu/replay", lambda: all_replayed(runs(), "common"), like)
 
 
 def _leaderboard(operation: str, inputs: int) -> Job:

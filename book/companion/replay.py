@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Literal, get_args
 
@@ -27,7 +27,7 @@ from nalm.tasks.arithmetic import OperandTask
 from nalm.training import Run
 from nalm.units.checks import choose
 
-__all__ = ["Stream", "in_place", "replayed", "replays"]
+__all__ = ["Stream", "all_replayed", "in_place", "replayed", "replays"]
 
 Stream = Literal["numpy", "common"]
 
@@ -66,6 +66,24 @@ def replayed(run: Run, stream: Stream = "numpy") -> Run:
         model=run.model.but(draws=DRAWS, layers=tuple(map(_computed_alike, run.model.layers))),
         recipe=run.recipe.but(stream=stream),
     )
+
+
+def all_replayed(runs: Sequence[Run], stream: Stream) -> list[Run]:
+    """As :func:`replayed`, which is asked once for all seeds of an arm.
+
+    >>> from companion.nau_nmu.settings import subset_runs
+    >>> [(run.model.draws, run.seed) for run in all_replayed(subset_runs(["NMU"], ["mul"], 2), "common")]
+    [(2, 0), (2, 1)]
+    """
+    arms: dict[tuple, Run] = {}
+    found = []
+    for run in runs:
+        arm = (run.task, id(run.model), id(run.recipe))
+        if arm not in arms:
+            arms[arm] = replayed(run, stream)
+        again = arms[arm]
+        found.append(run.but(task=again.task, model=again.model, recipe=again.recipe))
+    return found
 
 
 def _computed_alike(layer: Layer) -> Layer:

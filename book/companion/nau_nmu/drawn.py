@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from companion import measures, published
-from companion.experiment.statements import Comparison, rate, solved
+from companion.experiment.statements import Claim, Comparison, rate, solved
+from companion.experiment.tables import text
 from companion.measures import Interval
 
 if TYPE_CHECKING:
@@ -101,6 +104,29 @@ def beside_drawn(item: str, at: str, parts: Mapping[tuple[str, str], pd.DataFram
                 yield Comparison(
                     f"{model} {at} {place}, {_MEASURES[measure][0]}", ours, theirs[place, model, measure]
                 )
+
+
+AXES = {"solved_at_mean": "solved at", "sparsity_error": "the sparsity error"}
+
+
+def within_axes(
+    parts: Iterable[pd.DataFrame], ticks: Mapping[str, float | None], where: str
+) -> Iterator[Claim]:
+    """That all that a figure draws, intervals included, may be below the ticks that would come next on its
+    axes. Where nothing is published but the drawing, this follows from the ticks that are there.
+
+    Args:
+        parts: rows of a place and model each. Of a single solved run there is no interval.
+        ticks: of ``"solved_at_mean"`` and ``"sparsity_error"``; ``None``: the axis says nothing.
+        where: how a claim ends, ``"with every factor"``.
+    """
+    won = [part for part in parts if part["success"].any()]
+    for name, tick in ticks.items():
+        if tick is not None:
+            found = [measured(part, [name])[name] for part in won]
+            below = bool(found) and all(np.nanmin([one.low, one.estimate]) < tick for one in found)
+            most = text(max(found, key=lambda one: one.estimate)) if found else "none solved"
+            yield Claim(f"{AXES[name]} is below {tick:,} {where}", below, most)
 
 
 def _table(item: str) -> pd.DataFrame:

@@ -1,0 +1,102 @@
+"""Figure 8: its points, the rows that belong to it, and what can be compared of a drawing."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from companion.nau_nmu.mistakes import smallest_mistake
+from companion.nau_nmu.settings import REPLAY
+from companion.nau_nmu.subset_shapes import EXPERIMENT, MODELS, OF_PANEL, PANELS, SHAPES, panel, shaped
+from companion.recorded import read
+
+from nalm.tasks import SubsetArithmeticTask
+
+(FIGURE_8,) = EXPERIMENT.items
+RATES = {"NMU": 0.98, "NAC•,σ": 1.0, "NAC•,NMU": 1.0, "NAC•": 0.31, "NALU": 0.0, "Gated NAU/NMU": 0.0}
+"""Of Table 6, on products."""
+
+
+def recorded(seeds=10, **changes):
+    """A row for each point, model and seed, as Table 6 has the default task."""
+    lines = [
+        {
+            "model": model,
+            "operation": "mul",
+            "range": "U[1,2)",
+            "stream": "common",
+            "seed": seed,
+            "iterations": shape.iterations,
+            "success": seed < round(RATES[model] * seeds),
+            "solved_at": 1_000_000.0 + 1000 * seed,
+            "sparsity_error": 1e-7 * (1 + seed),
+        }
+        | {x: float(getattr(shape, x)) for x in PANELS}
+        for shape in dict.fromkeys(SHAPES)
+        for model in MODELS
+        for seed in range(seeds)
+    ]
+    return pd.DataFrame(lines).assign(**changes)
+
+
+def test_all_that_can_be_compared():
+    found = FIGURE_8.judge(recorded())
+    assert (found.verdict, found.count) == ("reproduced so far", "9 of 9")
+    assert FIGURE_8.judge(recorded(50)).verdict == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("changes", "differing"),
+    [
+        ({"success": False}, 7),  # four models, and no run to draw
+        ({"solved_at": 3_500_000.0}, 1),
+        ({"sparsity_error": 0.01}, 1),
+        ({"sparsity_error": 0.1}, 2),
+    ],
+)
+def test_other_rows_do_not_agree(changes, differing):
+    found = FIGURE_8.compared_with(FIGURE_8.select(recorded(50, **changes)))
+    assert len(found) == 9 and sum(not one.agrees for one in found) == differing
+
+
+def test_a_missing_point_leaves_it_open():
+    rows = recorded()
+    rows = rows[rows["overlap"] != 0.1]
+    assert FIGURE_8.judge(rows).verdict == "open"
+    said = [one.what for one in FIGURE_8.judge_so_far(rows).statements]
+    assert len(said) == 7 and not any("overlap" in one for one in said)
+
+
+def test_shorter_runs_and_those_of_other_figures_are_none_of_it():
+    rows = recorded(2)
+    short = rows.assign(iterations=4)
+    others = rows.assign(factor=0.1), rows.assign(range="U[0,1)"), rows.assign(hidden=3.0), short
+    assert len(FIGURE_8.select(pd.concat([rows, *others]))) == len(rows) == 22 * 6 * 2
+    large = rows.assign(iterations=rows["iterations"].clip(upper=5_000_000))
+    assert len(FIGURE_8.select(large)) == 14 * 6 * 2
+
+
+def test_rows_without_a_shape_are_of_the_default_task():
+    default = FIGURE_8.select(read(REPLAY))
+    default = default[default["model"] == "NMU"]
+    assert set(map(tuple, default[list(PANELS)].drop_duplicates().to_numpy())) >= {("100", "0.5", "0.25")}
+    assert sorted(default["seed"])[:50] == list(range(50))
+
+
+def test_a_panel_is_in_the_order_of_its_axis():
+    from companion.experiment.rows import Rows
+
+    part = panel(Rows(shaped(recorded(1))), "inputs").frame
+    assert list(part["inputs"].unique()) == [f"{shape.inputs}" for shape in OF_PANEL["inputs"]]
+    assert set(part["overlap"]) == {"0.5"} and set(part["subset"]) == {"0.25"}
+
+
+@pytest.mark.parametrize("shape", SHAPES[:10] + SHAPES[14:19] + SHAPES[20:])
+def test_a_swapped_pair(shape):
+    """Eq. (m - 1) / 36, on any range times its width to the power of four."""
+    task = SubsetArithmeticTask(
+        operation="mul", inputs=shape.inputs, subset_ratio=shape.subset, overlap_ratio=float(shape.overlap)
+    )
+    subset, shared = task.sizes()
+    mistake, square = smallest_mistake(task, examples=5_000)
+    assert mistake == pytest.approx((subset - shared - 1) / 36, rel=0.1, abs=1e-12)
+    a, b = task.operands(1) @ np.full(shape.inputs, 1.5)
+    assert a * b < square**0.5 < 1.1 * a * b
