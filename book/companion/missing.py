@@ -130,6 +130,9 @@ QUEUE: tuple[Job, ...] = (
     _sums_and_products(
         "Figure 12", lambda: settings.penalty_runs(["mul"], settings.PENALTY_FACTORS, 50), "nau-nmu/penalty"
     ),
+    _sums_and_products(
+        "Figure 7, NMU", lambda: hidden_sizes.hidden_runs(["NMU"], hidden_sizes.HIDDEN, 50), HIDDEN
+    ),
     *(
         _sums_and_products(f"{what}, {seeds} seeds", lambda make=make, seeds=seeds: make(seeds))
         for seeds in (10, 100)

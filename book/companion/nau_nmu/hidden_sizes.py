@@ -13,7 +13,8 @@ from nalm.training import Run
 from companion.experiment import Arm, Experiment, runs_of
 from companion.experiment.errata import Erratum
 from companion.experiment.parameters import one_of, some_of
-from companion.experiment.statements import Claim, Comparison, Item
+from companion.experiment.rows import Rows
+from companion.experiment.statements import Claim, Comparison, Item, Read
 from companion.experiment.tables import text
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import beside_drawn, measured
@@ -163,6 +164,12 @@ def _of_figure_7(rows: pd.DataFrame) -> pd.DataFrame:
     """NMUs with two hidden units are those of Table 2, which has more seeds."""
     rows = with_sizes(nau_nmu.usual(rows, but=["hidden"]))
     return rows[(rows["operation"] == "mul") & rows["model"].isin(ABLATED) & (rows["seed"] < 50)]
+
+
+def ablations_replayed(read: Read) -> Rows:
+    """The replays of Figure 7 that are recorded at full length; the NMU with two units has more seeds."""
+    rows = _of_figure_7(read(nau_nmu.REPLAY))
+    return Rows(rows[rows["iterations"] == rows["iterations"].max()])
 
 
 EXPERIMENT = Experiment(
