@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 from nalm.models import Stack
 from nalm.tasks import SubsetArithmeticTask
@@ -13,11 +14,11 @@ from nalm.training import Run
 from companion.experiment import Arm, Experiment, runs_of
 from companion.experiment.errata import Erratum
 from companion.experiment.parameters import one_of, some_of
-from companion.experiment.rows import Rows
+from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.statements import Claim, Comparison, Item, Read
-from companion.experiment.tables import text
+from companion.experiment.tables import Table, text
 from companion.nau_nmu import settings as nau_nmu
-from companion.nau_nmu.drawn import beside_drawn, measured
+from companion.nau_nmu.drawn import beside_drawn, measured, values
 
 HIDDEN = tuple(range(2, 11))
 """The hidden sizes of Figures 3 and 7."""
@@ -37,6 +38,7 @@ ABLATED = ("NMU", *ABLATIONS)
 """The models of Figure 7."""
 
 _FREE, _UNCLAMPED, _NEITHER = ABLATIONS
+_FULL = 5_000_000
 
 _Lines = dict[tuple[str, str], pd.DataFrame]
 
@@ -166,10 +168,37 @@ def _of_figure_7(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows["operation"] == "mul") & rows["model"].isin(ABLATED) & (rows["seed"] < 50)]
 
 
-def ablations_replayed(read: Read) -> Rows:
-    """The replays of Figure 7 that are recorded at full length; the NMU with two units has more seeds."""
-    rows = _of_figure_7(read(nau_nmu.REPLAY))
-    return Rows(rows[rows["iterations"] == rows["iterations"].max()])
+def replayed_sizes(rows: Rows, read: Read) -> tuple[Table, dict[str, str]]:
+    """The NMU over hidden sizes, published and from either draw of the weights: runs solved, and when on
+    average. And with how many sizes as many are solved as in print, ``equal-first`` and ``equal-replay``, the
+    mean distance of the counts, ``off-first`` and ``off-replay``, and which sizes these are, ``sizes``.
+
+    Args:
+        rows: from the first draw.
+        read: recorded rows by experiment. Sizes with fewer replays than are drawn are left out.
+    """
+    theirs = values("Fig7")
+    again = Rows(_of_figure_7(read(nau_nmu.REPLAY)))
+    lines, off = [], []
+    for size in map(str, HIDDEN):
+        published = theirs[size, "NMU", "success"]
+        arms = {"first weights": rows, "replay": again}
+        parts = {name: arm.of(hidden=size, model="NMU", iterations=_FULL) for name, arm in arms.items()}
+        if len(parts["replay"]) < published.n:
+            continue
+        line = {"hidden size": size, "solved, published": f"{published.estimate * published.n:.0f}"}
+        line |= {f"solved, {name}": part.count() for name, part in parts.items()}
+        line["solved at, published"] = f"{theirs[size, 'NMU', 'solved_at_mean'].estimate:,.0f}"
+        line |= {f"solved at, {name}": part.solved.whole("solved_at") for name, part in parts.items()}
+        lines.append(line)
+        counts = [part.success.sum() if len(part) else np.nan for part in parts.values()]
+        off.append(np.abs(np.array(counts, float) - published.estimate * published.n))
+    numbers = {"sizes": ", ".join(line["hidden size"] for line in lines) or NOT_RUN}
+    for arm, one in zip(("first", "replay"), np.array(off).reshape(-1, 2).T, strict=True):
+        known = one[~np.isnan(one)]
+        numbers[f"equal-{arm}"] = f"{int((known < 0.5).sum())} of {len(known)}" if len(known) else NOT_RUN
+        numbers[f"off-{arm}"] = text(known.mean(), 2) if len(known) else NOT_RUN
+    return Table(lines, "The NMU of Figure 7, from either draw of the weights"), numbers
 
 
 EXPERIMENT = Experiment(
