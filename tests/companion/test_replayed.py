@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 from companion import published
 from companion.division import settings as division
+from companion.experiment.rows import Rows
 from companion.missing import QUEUE
+from companion.nau_nmu import hidden_sizes, seed_by_seed, subset_arithmetic
 from companion.nau_nmu import replayed as comparison
-from companion.nau_nmu import seed_by_seed, subset_arithmetic
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.subset_arithmetic import TABLE_2
 from companion.recorded import read
@@ -190,6 +191,25 @@ def test_a_row_keeps_its_labels_when_it_gets_the_outcome_of_its_replay():
     assert len(found) == 300 and found[labels].equals(own[labels])
     named = {label for job in QUEUE if job.results == nau_nmu.REPLAY for label in job.runs()[0].labels}
     assert named <= set(LABELS) and named - {"model", "operation", "range"} == set(nau_nmu.VARIED)
+
+
+def test_a_hidden_size_is_shown_if_all_its_seeds_are_replayed():
+    """46 of 50 NMUs with three units are solved in print; some of another figure do not count."""
+    first = read("nau-nmu/hidden").query("model == 'NMU'")
+    again = first[first["hidden"] == 3].assign(success=lambda rows: rows["seed"] < 46)
+    others = again.assign(success=False, factor=0.1)
+
+    def shown(rows):
+        every = pd.concat([others, rows], ignore_index=True)
+        return hidden_sizes.replayed_sizes(Rows(hidden_sizes.with_sizes(first)), lambda name: every)
+
+    table, numbers = shown(again)
+    assert table.frame[["hidden size", "solved, published", "solved, replay"]].values.tolist() == [
+        ["3", "46", "46 of 50"]
+    ]
+    assert (numbers["sizes"], numbers["equal-replay"], numbers["off-replay"]) == ("3", "1 of 1", "0")
+    assert shown(again.assign(success=True))[1]["off-replay"] == "4"
+    assert set(shown(again.iloc[1:])[1].values()) == {"not run"}
 
 
 def test_times_are_drawn_a_panel_for_each_line_and_arm():
