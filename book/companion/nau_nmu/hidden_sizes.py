@@ -171,7 +171,8 @@ def _of_figure_7(rows: pd.DataFrame) -> pd.DataFrame:
 def replayed_sizes(rows: Rows, read: Read) -> tuple[Table, dict[str, str]]:
     """The NMU over hidden sizes, published and from either draw of the weights: runs solved, and when on
     average. And with how many sizes as many are solved as in print, ``equal-first`` and ``equal-replay``, the
-    mean distance of the counts, ``off-first`` and ``off-replay``, and which sizes these are, ``sizes``.
+    mean distance of the counts, ``off-first`` and ``off-replay``, the largest distance of the means,
+    ``apart-first`` and ``apart-replay``, and which sizes these are, ``sizes``.
 
     Args:
         rows: from the first draw.
@@ -179,25 +180,30 @@ def replayed_sizes(rows: Rows, read: Read) -> tuple[Table, dict[str, str]]:
     """
     theirs = values("Fig7")
     again = Rows(_of_figure_7(read(nau_nmu.REPLAY)))
-    lines, off = [], []
+    lines: list[dict[str, object]] = []
+    off: dict[str, list[float]] = {"first": [], "replay": []}
+    apart: dict[str, list[float]] = {"first": [], "replay": []}
     for size in map(str, HIDDEN):
-        published = theirs[size, "NMU", "success"]
+        rate, time = (theirs[size, "NMU", what] for what in ("success", "solved_at_mean"))
         arms = {"first weights": rows, "replay": again}
         parts = {name: arm.of(hidden=size, model="NMU", iterations=_FULL) for name, arm in arms.items()}
-        if len(parts["replay"]) < published.n:
+        if len(parts["replay"]) < rate.n:
             continue
-        line = {"hidden size": size, "solved, published": f"{published.estimate * published.n:.0f}"}
+        line: dict[str, object] = {"hidden size": size, "solved, published": f"{rate.estimate * rate.n:.0f}"}
         line |= {f"solved, {name}": part.count() for name, part in parts.items()}
-        line["solved at, published"] = f"{theirs[size, 'NMU', 'solved_at_mean'].estimate:,.0f}"
+        line["solved at, published"] = f"{time.estimate:,.0f}"
         line |= {f"solved at, {name}": part.solved.whole("solved_at") for name, part in parts.items()}
         lines.append(line)
-        counts = [part.success.sum() if len(part) else np.nan for part in parts.values()]
-        off.append(np.abs(np.array(counts, float) - published.estimate * published.n))
-    numbers = {"sizes": ", ".join(line["hidden size"] for line in lines) or NOT_RUN}
-    for arm, one in zip(("first", "replay"), np.array(off).reshape(-1, 2).T, strict=True):
-        known = one[~np.isnan(one)]
-        numbers[f"equal-{arm}"] = f"{int((known < 0.5).sum())} of {len(known)}" if len(known) else NOT_RUN
-        numbers[f"off-{arm}"] = text(known.mean(), 2) if len(known) else NOT_RUN
+        for arm, part in zip(off, parts.values(), strict=True):
+            if len(part):
+                off[arm].append(abs(part.success.sum() - rate.estimate * rate.n))
+                apart[arm].append(abs(part.solved.frame["solved_at"].mean() / time.estimate - 1))
+    numbers = {"sizes": ", ".join(str(line["hidden size"]) for line in lines) or NOT_RUN}
+    for arm in off:
+        equal = sum(one < 0.5 for one in off[arm])
+        numbers[f"equal-{arm}"] = f"{equal} of {len(off[arm])}" if off[arm] else NOT_RUN
+        numbers[f"off-{arm}"] = text(float(np.mean(off[arm])), 2) if off[arm] else NOT_RUN
+        numbers[f"apart-{arm}"] = f"{np.nanmax(apart[arm]):.0%}" if apart[arm] else NOT_RUN
     return Table(lines, "The NMU of Figure 7, from either draw of the weights"), numbers
 
 
