@@ -230,7 +230,7 @@ def test_lines_that_are_replayed_in_full_stand_beside_both_draws():
     shown = table.frame
     assert numbers["lines_replay"] == f"{shown['it agrees'].sum()} of {len(shown)}"
     rates = shown[shown["statement"].str.endswith("success rate")].set_index("statement")
-    again = read("nau-nmu/replay").query("range == 'U[1,2)' and operation == 'mul' and model == 'NMU'")
+    again = nau_nmu.usual(read("nau-nmu/replay")).query("operation == 'mul' and model == 'NMU'")
     again = again[again["iterations"] == comparison.FULL]
     assert rates["replay"]["NMU on a × b, success rate"].startswith(f"{again['success'].mean():.3g} [")
     assert len(rates) >= 5 and not shown["statement"].str.contains("NALU|Linear|NAC•").any()

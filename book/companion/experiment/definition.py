@@ -208,5 +208,6 @@ def _with_replay(found: Judgement, rows: pd.DataFrame, read: Read) -> Judgement:
     item = found.item
     if not (found.statements or item.replays):
         return found
-    replay = item.judge(replays_of(item, rows, read), read)
-    return replace(found, replay=replay) if replay.statements else found
+    again = replays_of(item, rows, read)
+    replay = None if again.empty else item.judge(again, read)
+    return replace(found, replay=replay) if replay and replay.statements else found

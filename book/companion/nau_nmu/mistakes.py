@@ -22,8 +22,8 @@ def smallest_mistake(
         examples: drawn from the interpolation range.
 
     >>> mistake, square = smallest_mistake(SubsetArithmeticTask(operation="mul"), examples=10_000)
-    >>> f"{mistake:.2f} {square:.1e}"
-    '0.33 2.0e+06'
+    >>> f"{mistake:.1f} {square:.1e}"
+    '0.3 2.0e+06'
     """
     x = task.interpolation.sample(np.random.RandomState(0), (examples, task.inputs))
     right, operation = task.operands(seed), OPERATIONS[task.operation]

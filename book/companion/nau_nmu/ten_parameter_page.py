@@ -58,7 +58,8 @@ def endings(rows: Rows) -> Rows:
     """
     inputs = TenParameterTask().evaluation(0)["valid"].inputs
     found = pd.DataFrame([_second_layer(row, inputs) for row in rows.frame.itertuples()])
-    ends = rows.frame.reset_index(drop=True).join(found)
+    rest = rows.frame.drop(columns=found.columns, errors="ignore")  # labels of other rows of the file
+    ends = rest.reset_index(drop=True).join(found)
     ends["ending"] = [_ending(row) for row in ends.itertuples()]
     edges = [-np.inf, -0.05, 0.05, np.inf]
     names = ["below -0.05", "-0.05 to 0.05", "above 0.05"]
