@@ -56,7 +56,8 @@ def execute(chapter: Path, timeout: int = 10 * HOURS) -> None:
 
 if __name__ == "__main__":
     try:
-        execute(Path(sys.argv[1]))
+        for chapter in sys.argv[1:]:
+            execute(Path(chapter))
     except (ValueError, OSError) as failure:
         print(failure, file=sys.stderr)
         sys.exit(1)
