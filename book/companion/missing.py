@@ -63,7 +63,7 @@ def _division(name: str) -> Job:
 
 def _sums_and_products(what: str, runs: Callable[[], Sequence[Run]], like: str = "nau-nmu/arithmetic") -> Job:
     """On a common stream: NumPy draws a batch of 100 inputs in more time than an update takes."""
-    return Job(f"nau-nmu {what}", "nau-nmu/replay", lambda: all_replayed(runs(), "common"), like)
+    return Job(f"nau-nmu {what}", settings.REPLAY, lambda: all_replayed(runs(), "common"), like)
 
 
 def _leaderboard(operation: str, inputs: int) -> Job:

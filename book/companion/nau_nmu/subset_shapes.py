@@ -144,9 +144,9 @@ def figure_8(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
         rows: with the columns of :data:`PANELS`.
     """
     every = Rows(rows)
-    usual = every.of(**DEFAULT)
+    default = every.of(**DEFAULT)
     for model in MODELS:
-        part = usual.of(model=model).frame
+        part = default.of(model=model).frame
         if len(part):
             what = f"{model} with the default task, success rate"
             rate = measures.success_rate(part["success"])

@@ -97,7 +97,7 @@ def corrupted(rows: pd.DataFrame, name: str, seed: int = 0) -> pd.DataFrame:
 
 
 def rows_of(item: Item) -> pd.DataFrame:
-    """The recorded rows by which an item is judged: the replays of all of them, or they."""
+    """The recorded rows by which an item is judged: its replays, or else its own."""
     parts = [read(name) for name in item.experiment]
     rows = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     again = replays_of(item, rows, read)
