@@ -98,7 +98,7 @@ def reach_figure(slopes: Mapping[str, np.ndarray], deltas: np.ndarray, factors: 
     )
 
 
-def either_draw(rows: Rows, read: Read) -> tuple[Table, dict[str, str]]:
+def replayed_factors(rows: Rows, read: Read) -> tuple[Table, dict[str, str]]:
     """Success, mean of *solved at* and sparsity error over the factors, from either draw of the weights. And
     how many runs are solved, ``first-100`` and ``replay-100``, and when on average, ``first-at-0`` and
     ``replay-at-0``.
