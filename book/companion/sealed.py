@@ -18,6 +18,7 @@ SEAL = "sha256"
 SEALED = (
     "beyond/equations.json",
     "beyond/how-fast.json",
+    "golden-paths.csv",
     "leaderboard.csv",
     "replayed.csv",
     "scoreboard.csv",

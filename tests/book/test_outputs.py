@@ -107,6 +107,12 @@ def test_leaves_no_output_unchecked(chapter: Path) -> None:
         assert not re.search(r"#\s*(NBVAL|PYTEST_VALIDATE)_", cell.source), cell.source
 
 
+def test_what_is_not_compared_is_asserted(chapter: Path) -> None:
+    for cell in code_cells(chapter):
+        if any("≈" in text(output) for output in cell.outputs):
+            assert "assert " in cell.source, cell.source
+
+
 EVERY = {one.chapter: one for one in (*EXPERIMENTS, *experiments_of(beyond))}
 
 

@@ -177,6 +177,10 @@ LIBRARIES: dict[str, tuple[Callable, int]] = {
 }
 """What numbers are made to before they are multiplied, and the degree of the products."""
 THRESHOLDS = [0.0, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1]
+RIDGE = 1e-8
+"""S + I + R is constant, so the functions of a library depend on each other. Without a penalty on their
+coefficients, however small, the rounding of the processor decides which of them are kept.
+"""
 
 
 def regressions(noises: list[float]) -> pd.DataFrame:
@@ -213,7 +217,7 @@ def _identified(
     best, lowest = {"numbers": "–", "error": "no course"}, np.inf
     for slope in slopes:
         for threshold in THRESHOLDS:
-            coefficients = pysindy.STLSQ(threshold=threshold, alpha=0).fit(functions, slope).coef_
+            coefficients = pysindy.STLSQ(threshold=threshold, alpha=RIDGE).fit(functions, slope).coef_
             course = _course(coefficients, library.powers_, transform, times, states)
             if course is None:
                 continue

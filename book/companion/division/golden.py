@@ -7,14 +7,32 @@ large: Figure 5. The success thresholds of their Figures 11 to 13 are made of it
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
+import pandas as pd
 import torch
 from nalm.models import Layer
+from nalm.records.folders import PUBLISHED
 from nalm.tasks import SingleModuleTask
 from nalm.units.checks import choose
 from torch import Tensor
 
-__all__ = ["golden_error", "golden_weights"]
+from companion import sealed
+
+__all__ = ["AUTHORS_PATH", "PATHS", "PATHS_FILE", "errors_by_path", "golden_error", "golden_weights"]
+
+PATHS_FILE = PUBLISHED / "golden-paths.csv"
+
+PATHS = {"AVX2": "Intel, AVX2", "AVX512": "Intel, AVX-512", "COMPATIBLE": "all that are not Intel's"}
+"""What Intel's MKL calls a code path -> the processors that take it.
+
+PyTorch takes logarithms and exponentials of 32 bits from MKL, and these are what remains of the Real NPU's
+error without epsilon.
+"""
+
+AUTHORS_PATH = "AVX2"
+"""On it all these errors are those that the authors recorded."""
 
 _EXPONENTS = {"mul": (1.0, 1.0), "div": (1.0, -1.0), "reciprocal": (-1.0, 0.0)}
 _UNITS = {
@@ -70,3 +88,8 @@ def golden_error(unit: str, task: SingleModuleTask, **options: object) -> float:
     module.load_state_dict(weights)
     test = task.evaluation(0)["test"]
     return float((module(test.inputs).double() - test.targets.double()).square().mean())
+
+
+def errors_by_path() -> pd.DataFrame:
+    """What was recorded of the Real NPU without epsilon: ``path``, ``task``, ``range`` and ``error``."""
+    return pd.read_csv(io.StringIO(sealed.read_text(PATHS_FILE)))

@@ -10,6 +10,7 @@ import pandas as pd
 
 from companion.division import small_numbers
 from companion.division.compared import QUESTIONS
+from companion.division.golden import PATHS, errors_by_path
 from companion.division.small_numbers import EASY, HARD, MEDIUM
 from companion.experiment.rows import Rows
 from companion.experiment.statements import Statements
@@ -22,19 +23,30 @@ def golden_errors() -> tuple[Table, Numbers]:
     """How far the errors of golden weights are from the recorded ones, at most."""
     golden = small_numbers.golden().dropna(subset="recorded")
     golden["off"] = (golden["here"] / golden["recorded"] - 1).abs()
-
-    def within(off: float) -> str:
-        return next(f"{limit:g}%" for limit in (0.01, 1, 25, math.inf) if 100 * off < limit)
-
-    with_epsilon = golden[golden["model"] != small_numbers.NO_EPSILON]
-    numbers = {
-        "points_n": len(golden),
-        "recorded_n": len(with_epsilon),
-        "recorded_worst": within(with_epsilon["off"].max()),
-    }
+    numbers = {"points_n": len(golden), "recorded_worst": _within(golden["off"].max())}
     worst = golden.pivot_table(index="model", columns="task", values="off", aggfunc="max", sort=False)
-    shown = worst.map(lambda off: f"within {within(off)}").reset_index()
+    shown = worst.map(lambda off: f"within {_within(off)}").reset_index()
     return Table(shown, "Largest difference to the recorded error, over nine ranges"), numbers
+
+
+def golden_errors_by_path() -> Table:
+    """The same of the Real NPU without epsilon, on every code path."""
+    recorded = small_numbers.golden().query("model == @small_numbers.NO_EPSILON")
+    found = errors_by_path().merge(recorded[["task", "range", "recorded"]])
+    found["off"] = (found["error"] / found["recorded"] - 1).abs()
+    lines = [
+        {"processor": PATHS[path]}
+        | {
+            task: f"within {_within(off)}"
+            for task, off in part.groupby("task", sort=False)["off"].max().items()
+        }
+        for path, part in found.groupby("path", sort=False)
+    ]
+    return Table(lines, f"{small_numbers.NO_EPSILON}: largest difference to the recorded error")
+
+
+def _within(off: float) -> str:
+    return next(f"{limit:g}%" for limit in (0.01, 1, 10, 20, 50, math.inf) if 100 * off < limit)
 
 
 def rates(rows: Rows, p: SimpleNamespace) -> Table:

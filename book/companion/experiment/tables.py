@@ -14,7 +14,7 @@ import pandas as pd
 
 from companion.measures import Interval, Spread
 
-__all__ = ["NOT_RUN", "Table", "text"]
+__all__ = ["NOT_RUN", "Table", "about", "text"]
 
 NOT_RUN = "not run"
 
@@ -113,6 +113,17 @@ class Table:
 def _unbroken(cell: str) -> str:
     """Numbers with a negative exponent, at whose hyphen no line ends."""
     return re.sub(r"[\d.,]*\de-\d+", r'<span class="nalm-whole">\g<0></span>', cell)
+
+
+def about(number: object) -> str:
+    """A number whose digits depend on how the processor rounds, as at the end of many updates of a training.
+
+    The tests do not compare it; the cell that shows it asserts what the page says of it.
+
+    >>> about("37%")
+    '≈37%'
+    """
+    return f"≈{number}"
 
 
 def text(value: object, digits: int = 3) -> str:

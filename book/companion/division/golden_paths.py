@@ -1,0 +1,44 @@
+"""``python -m companion.division.golden_paths``: record the errors that golden weights leave in the Real NPU
+without epsilon on every code path of Intel's MKL, on a processor of Intel's with AVX-512.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import pandas as pd
+
+from companion import sealed
+from companion.division.golden import PATHS, PATHS_FILE
+from companion.division.small_numbers import without_epsilon
+
+
+def measured() -> pd.DataFrame:
+    """Each path in a process of its own, as MKL chooses once."""
+    found = []
+    for path in PATHS:
+        told = subprocess.run(
+            [sys.executable, "-m", "companion.division.golden_paths", "--here"],
+            env=os.environ | {"MKL_CBWR": path},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        lines = pd.read_csv(io.StringIO(told.stdout))
+        found.append(lines.assign(path=path)[["path", *lines.columns]])
+    return pd.concat(found)
+
+
+def main(arguments: Sequence[str]) -> None:
+    if list(arguments) == ["--here"]:
+        print(without_epsilon().to_csv(index=False), end="")
+    else:
+        sealed.write_text(PATHS_FILE, measured().to_csv(index=False, lineterminator="\n"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
