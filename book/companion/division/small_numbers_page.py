@@ -20,29 +20,27 @@ Numbers = dict[str, object]
 
 
 def golden_errors() -> tuple[Table, Numbers]:
-    """How far the errors of golden weights are from the recorded ones, at most."""
+    """How far the errors of golden weights are from the recorded ones, at most.
+
+    The Real NPU without epsilon has a line for each code path.
+    """
     golden = small_numbers.golden().dropna(subset="recorded")
-    golden["off"] = (golden["here"] / golden["recorded"] - 1).abs()
-    numbers = {"points_n": len(golden), "recorded_worst": _within(golden["off"].max())}
-    worst = golden.pivot_table(index="model", columns="task", values="off", aggfunc="max", sort=False)
-    shown = worst.map(lambda off: f"within {_within(off)}").reset_index()
+    lines = {model: part for model, part in golden.groupby("model", sort=False)}
+    without = lines.pop(small_numbers.NO_EPSILON).drop(columns="here")
+    for path, part in errors_by_path().groupby("path", sort=False):
+        there = part.rename(columns={"error": "here"})
+        lines[f"{small_numbers.NO_EPSILON}, {PATHS[path]}"] = without.merge(there, on=["task", "range"])
+    shown = [
+        {"model": name}
+        | {task: f"within {_within(_off(one).max())}" for task, one in part.groupby("task", sort=False)}
+        for name, part in lines.items()
+    ]
+    numbers = {"points_n": len(golden), "recorded_worst": _within(_off(golden).max())}
     return Table(shown, "Largest difference to the recorded error, over nine ranges"), numbers
 
 
-def golden_errors_by_path() -> Table:
-    """The same of the Real NPU without epsilon, on every code path."""
-    recorded = small_numbers.golden().query("model == @small_numbers.NO_EPSILON")
-    found = errors_by_path().merge(recorded[["task", "range", "recorded"]])
-    found["off"] = (found["error"] / found["recorded"] - 1).abs()
-    lines = [
-        {"processor": PATHS[path]}
-        | {
-            task: f"within {_within(off)}"
-            for task, off in part.groupby("task", sort=False)["off"].max().items()
-        }
-        for path, part in found.groupby("path", sort=False)
-    ]
-    return Table(lines, f"{small_numbers.NO_EPSILON}: largest difference to the recorded error")
+def _off(errors: pd.DataFrame) -> pd.Series:
+    return (errors["here"] / errors["recorded"] - 1).abs()
 
 
 def _within(off: float) -> str:
