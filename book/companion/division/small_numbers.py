@@ -105,8 +105,8 @@ def without_epsilon() -> pd.DataFrame:
 def golden() -> pd.DataFrame:
     """Test errors of golden weights by model, task and range: ``here``, and ``recorded`` by the authors.
 
-    Without epsilon ``here`` is what was recorded on the code path of the authors' processor
-    (:data:`companion.division.golden.PATHS`).
+    Without epsilon ``here`` is what was recorded on the code path that gives the authors' errors
+    (:data:`companion.division.golden.AUTHORS_PATH`).
     """
     recorded = published.load("division_golden_errors").rename(columns={"value": "recorded"})
     paths = errors_by_path()
