@@ -1,7 +1,10 @@
 """Exact weights solve their task, and leave the errors that the authors of the division paper recorded."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
+from companion.division import golden_paths
 from companion.division.golden import PATHS, errors_by_path, golden_weights
 from companion.division.small_numbers import golden, without_epsilon
 
@@ -41,6 +44,14 @@ def test_without_epsilon_a_processor_takes_one_of_the_recorded_paths() -> None:
         path: (part.set_index(place)["error"] / here - 1).abs().max() for path, part in paths.groupby("path")
     }
     assert min(apart.values()) < 1e-3 < 0.1 < sorted(apart.values())[1], apart
+
+
+def test_a_processor_without_the_paths_records_none(monkeypatch) -> None:
+    told = SimpleNamespace(stdout="task,range,error\na/b,near zero,1.0\n")
+    monkeypatch.setattr(golden_paths.subprocess, "run", lambda *_, **__: told)
+    monkeypatch.setattr(golden_paths.sealed, "write_text", lambda *_: pytest.fail("written"))
+    with pytest.raises(SystemExit, match="does not have the paths AVX2, AVX512, COMPATIBLE"):
+        golden_paths.main([])
 
 
 @pytest.mark.parametrize(("unit", "operation"), [("NAU", "div"), ("NRU", "add")])

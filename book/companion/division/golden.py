@@ -24,7 +24,7 @@ __all__ = ["AUTHORS_PATH", "PATHS", "PATHS_FILE", "errors_by_path", "golden_erro
 
 PATHS_FILE = PUBLISHED / "golden-paths.csv"
 
-PATHS = {"AVX2": "Intel with AVX2", "AVX512": "Intel with AVX-512", "COMPATIBLE": "not Intel"}
+PATHS = {"AVX2": "Intel with AVX2", "AVX512": "Intel with AVX-512", "COMPATIBLE": "AMD"}
 """What Intel's MKL calls a code path -> the processors that take it.
 
 PyTorch takes logarithms and exponentials of 32 bits from MKL, and these are what remains of the Real NPU's

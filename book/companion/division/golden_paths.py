@@ -18,7 +18,11 @@ from companion.division.small_numbers import without_epsilon
 
 
 def measured() -> pd.DataFrame:
-    """Each path in a process of its own, as MKL chooses once."""
+    """Each path in a process of its own, as MKL chooses once.
+
+    Raises:
+        ValueError: two paths give the same, as MKL takes another where a processor lacks the asked one.
+    """
     found = []
     for path in PATHS:
         told = subprocess.run(
@@ -30,6 +34,10 @@ def measured() -> pd.DataFrame:
         )
         lines = pd.read_csv(io.StringIO(told.stdout))
         found.append(lines.assign(path=path)[["path", *lines.columns]])
+    if len({tuple(one["error"]) for one in found}) < len(PATHS):
+        raise ValueError(
+            f"This processor does not have the paths {', '.join(PATHS)}: take one of Intel's with AVX-512."
+        )
     return pd.concat(found)
 
 
@@ -37,7 +45,10 @@ def main(arguments: Sequence[str]) -> None:
     if list(arguments) == ["--here"]:
         print(without_epsilon().to_csv(index=False), end="")
     else:
-        sealed.write_text(PATHS_FILE, measured().to_csv(index=False, lineterminator="\n"))
+        try:
+            sealed.write_text(PATHS_FILE, measured().to_csv(index=False, lineterminator="\n"))
+        except ValueError as error:
+            sys.exit(str(error))
 
 
 if __name__ == "__main__":
