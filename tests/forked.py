@@ -14,7 +14,8 @@ from pathlib import Path
 __all__ = ["PROCESSES", "run_script"]
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["nalm.records"])
+# Every training imports the latter: half of what a process takes to begin.
+PROCESSES.set_forkserver_preload(["nalm.records", "torch._dynamo"])
 
 
 def run_script(

@@ -287,7 +287,7 @@ def _avoid_out_of_bounds_tails() -> None:
         )
         return ([], []) if unsafe else (factors, indices)
 
-    cpp.TilingSelect.select_tiling = safe  # type: ignore[method-assign, assignment]
+    cpp.TilingSelect.select_tiling = safe
 
 
 @cache
@@ -306,9 +306,7 @@ def _probe_instructions_here() -> None:
         return subprocess.check_call(command, *arguments, **options)
 
     if getattr(cpu_vec_isa, "subprocess", None) is subprocess:
-        cpu_vec_isa.subprocess = SimpleNamespace(  # type: ignore[assignment]
-            **vars(subprocess) | {"check_call": check_call}
-        )
+        cpu_vec_isa.subprocess = SimpleNamespace(**vars(subprocess) | {"check_call": check_call})
 
 
 def _takes(function: Callable | None, *names: str) -> bool:

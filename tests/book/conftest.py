@@ -72,13 +72,6 @@ def execute(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
     manager, client = start_new_kernel(
         startup_timeout=120, kernel_name="python3", cwd=str(tmp_path_factory.mktemp("kernel"))
     )
-    # Each chapter forgets the names of the one before, and Python then looks through everything for what is
-    # left: not through what is imported.
-    client.execute(
-        "import gc, matplotlib.pyplot, sympy, companion.figures, companion.scoreboard\ngc.freeze()",
-        reply=True,
-        timeout=120,
-    )
 
     def execute(cells: list[nbformat.NotebookNode], **options: Any) -> list[nbformat.NotebookNode]:
         notebook = nbformat.v4.new_notebook(cells=cells)
@@ -155,8 +148,10 @@ def _cells(chapter: Path, folder: Path, parameters: dict[str, Any]) -> list[nbfo
     notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for cell in notebook.cells:
         cell.outputs = []  # pictures, which would be copied
-    # New processes ask the main module for its spec, which is forgotten with everything else.
-    anew = f"%xmode Context\n%reset -f\n__spec__ = None\n%cd -q {folder}"
+    # A reset looks through all objects for what nobody needs; what is left, imported modules above all, need
+    # not be looked through again. New processes ask the main module for its spec, which is forgotten with
+    # everything else.
+    anew = f"%xmode Context\n%reset -f\n__import__('gc').freeze()\n__spec__ = None\n%cd -q {folder}"
     sources = [anew, *(cell.source for cell in parameterize_notebook(notebook, parameters).cells)]
     return [nbformat.v4.new_code_cell(source) for source in sources]
 
