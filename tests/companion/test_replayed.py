@@ -201,7 +201,9 @@ def test_a_hidden_size_is_shown_if_all_its_seeds_are_replayed():
 
     def shown(rows):
         every = pd.concat([others, rows], ignore_index=True)
-        return hidden_sizes.replayed_sizes(Rows(hidden_sizes.with_sizes(first)), lambda name: every)
+        return hidden_sizes.replayed_sizes(
+            Rows(hidden_sizes.with_sizes(first)), hidden_sizes.replays(lambda name: every)
+        )
 
     table, numbers = shown(again)
     assert table.frame[["hidden size", "solved, published", "solved, replay"]].values.tolist() == [

@@ -168,7 +168,16 @@ def _of_figure_7(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows["operation"] == "mul") & rows["model"].isin(ABLATED) & (rows["seed"] < 50)]
 
 
-def replayed_sizes(rows: Rows, read: Read) -> tuple[Table, dict[str, str]]:
+def replays(read: Read) -> Rows:
+    """The runs of Figure 7 from the authors' initial weights, as far as they are recorded.
+
+    Args:
+        read: recorded rows by experiment.
+    """
+    return Rows(_of_figure_7(read(nau_nmu.REPLAY)))
+
+
+def replayed_sizes(rows: Rows, again: Rows) -> tuple[Table, dict[str, str]]:
     """The NMU over hidden sizes, published and from either draw of the weights: runs solved, and when on
     average. And with how many sizes as many are solved as in print, ``equal-first`` and ``equal-replay``, the
     mean distance of the counts, ``off-first`` and ``off-replay``, the largest distance of the means,
@@ -176,10 +185,9 @@ def replayed_sizes(rows: Rows, read: Read) -> tuple[Table, dict[str, str]]:
 
     Args:
         rows: from the first draw.
-        read: recorded rows by experiment. Sizes with fewer replays than are drawn are left out.
+        again: from the authors'. Sizes with fewer of them than are drawn are left out.
     """
     theirs = values("Fig7")
-    again = Rows(_of_figure_7(read(nau_nmu.REPLAY)))
     lines: list[dict[str, object]] = []
     off: dict[str, list[float]] = {"first": [], "replay": []}
     apart: dict[str, list[float]] = {"first": [], "replay": []}
