@@ -1,8 +1,8 @@
 """Digit sequences on a CUDA device: the runs of an ensemble side by side.
 
-A network of this size leaves most of a large device idle, so the updates of all runs are branches of one CUDA
-graph, all parameters of a run are updated as one vector, and the evaluation, whose cells take thousands of
-steps, is replayed as well.
+A network of this size leaves most of a large device idle, so the networks of all runs are stacked, as small
+models are, with each layer as one product of the runs' matrices; an update and an evaluation are recorded as
+CUDA graphs and replayed; and all parameters of a run are updated as one vector.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
-from torch.utils._pytree import tree_map
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
 
+from nalm.models.digit_sequence import DigitCNN, DigitSequenceNetwork
 from nalm.training import graphed
-from nalm.training.checkpoint import Checkpoint
 from nalm.training.compiler import Eager
 from nalm.training.graphed import GraphedEnsemble
-from nalm.training.log import Log
 from nalm.training.run import Run
 from nalm.training.sequences import ReadOnce
-from nalm.training.stacked import StackedModel, Tensors, at, per_run
+from nalm.training.stacked import StackedModel, Tensors, per_run
 from nalm.training.update import State, Update
 
 __all__ = ["SideBySide"]
@@ -30,9 +30,6 @@ __all__ = ["SideBySide"]
 class SideBySide(GraphedEnsemble):
     """The :class:`~nalm.training.sequences.SequenceEnsemble` of a CUDA device. It takes the same runs and
     returns the same log, up to rounding.
-
-    Convolutions are those that give the same result every time, and in float32: cuDNN would otherwise take
-    TF32, with ten bits of mantissa.
 
     Args:
         runs: runs of one structure, whose model is a :class:`~nalm.models.DigitSequence`.
@@ -47,45 +44,98 @@ class SideBySide(GraphedEnsemble):
         if compiled:
             raise ValueError("Sequences of digits are not trained compiled; leave compiled at None.")
         super().__init__(runs, device, compiled=False)
-        self.model = _OnStreams(self.model, self.device)
+        self.model = _Stacked(self.model)
         self.update = update = _InPlace(self.model, self.runs, self.device)
         self._update, self._kept = Eager(update.__call__), update.kept
         self._fixed = self.update.constants, self.update.numbers
         self.evaluate = _Replayed(self.model, self.runs, self.update.shared, self.device)
 
-    def train(
-        self, progress: Callable[[int], None] = lambda iterations: None, checkpoint: Checkpoint | None = None
-    ) -> Log:
-        """As :meth:`nalm.training.Ensemble.train`."""
-        with torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):
-            return super().train(progress, checkpoint)
 
+class _Stacked(StackedModel):
+    """The same models, stacked: their parameters have the same names in a network of parts that can be."""
 
-class _OnStreams(StackedModel):
-    """The same models, each run on a CUDA stream of its own."""
-
-    def __init__(self, model: StackedModel, device: torch.device) -> None:
+    def __init__(self, model: StackedModel) -> None:
         vars(self).update(vars(model))
-        runs = len(next(iter(self.parameters.values())))
-        self._streams = [torch.cuda.Stream(device) for _ in range(runs)] if device.type == "cuda" else []
+        self.one_by_one = False
+        network = self._method.module
+        assert isinstance(network, DigitSequenceNetwork)
+        network.reader = _Reader()
+        if isinstance(network.cell, nn.LSTMCell):
+            network.cell = _LSTMCell(1, 1)
 
-    def over_runs(self, function: Callable, in_dims: tuple) -> Callable:
-        if not self._streams:
-            return super().over_runs(function, in_dims)
 
-        def mapped(*arguments: Any) -> Any:
-            joined, results = torch.cuda.current_stream(), []
-            for run, stream in enumerate(self._streams):
-                stream.wait_stream(joined)
-                with torch.cuda.stream(stream):
-                    results.append(
-                        function(*(at(a, d, run) for a, d in zip(arguments, in_dims, strict=True)))
-                    )
-            for stream in self._streams:
-                joined.wait_stream(stream)
-            return tree_map(lambda *tensors: torch.stack(tensors), *results)
+class _Reader(DigitCNN):
+    """The same numbers by products of matrices, of which a CUDA device takes those of all runs at once."""
 
-        return mapped
+    def forward(self, images: Tensor) -> Tensor:
+        count = images[..., 0, 0].numel()
+        chunk = CHUNK if count % CHUNK == 0 else count
+        maps = images.reshape(-1, 1, chunk, 28, 28)
+        for layer in (self.first, self.second):
+            maps = functional.max_pool2d(_convolved(maps, layer.weight).flatten(0, 1), 2).unflatten(
+                0, (-1, layer.out_channels)
+            )
+            maps = torch.relu(maps + layer.bias.view(-1, 1, 1, 1))  # type: ignore[union-attr]
+        return self.head(maps.transpose(1, 2).flatten(2)).reshape(images.shape[:-2])
+
+
+CHUNK = 16
+"""Images whose windows are one matrix: of all of a batch it would be too long a one for the gradient of the
+weights, whose few numbers keep only as many multiprocessors busy as there are matrices.
+"""
+
+
+def _convolved(maps: Tensor, weight: Tensor) -> Tensor:
+    """(chunks, maps in, images, height, width) -> (chunks, maps out, images, height - 4, width - 4)."""
+    windows = _Windows.apply(maps)
+    chunks, *_, images, height, width = windows.shape
+    product = torch.bmm(weight.flatten(1).expand(chunks, -1, -1), windows.flatten(4).flatten(1, 3))
+    return product.unflatten(2, (images, height, width))
+
+
+class _Windows(torch.autograd.Function):
+    """The windows of 5x5 numbers: (chunks, maps, images, height, width) -> (chunks, maps, 5, 5, images,
+    height - 4, width - 4). Their gradient is summed in the order in which it lies in memory.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(maps: Tensor) -> Tensor:
+        return maps.unfold(3, 5, 1).unfold(4, 5, 1).movedim((5, 6), (2, 3)).contiguous()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return _summed(_summed(gradient, 3, -1), 2, -2)
+
+
+def _summed(gradient: Tensor, windows: int, along: int) -> Tensor:
+    """Of windows along a dimension, whose numbers are those of dimension ``windows``."""
+    parts = gradient.unbind(windows)
+    shape = list(parts[0].shape)
+    shape[along] += 4
+    total = gradient.new_zeros(shape)
+    for first, part in enumerate(parts):
+        total.narrow(along, first, part.shape[along]).add_(part)
+    return total
+
+
+class _LSTMCell(nn.LSTMCell):
+    """By its equations, of which PyTorch's kernel for CUDA devices has no stacked version."""
+
+    def forward(self, number: Tensor, before: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        assert before is not None
+        state, memory = before
+        gates = functional.linear(number, self.weight_ih, self.bias_ih) + functional.linear(
+            state, self.weight_hh, self.bias_hh
+        )
+        taken, kept, new, given = gates.chunk(4, -1)
+        memory = torch.sigmoid(kept) * memory + torch.sigmoid(taken) * torch.tanh(new)
+        return torch.sigmoid(given) * torch.tanh(memory), memory
 
 
 class _InPlace(Update):
@@ -130,27 +180,36 @@ def _parts(vectors: Tensor, like: Tensors) -> Tensors:
 
 
 class _Replayed(ReadOnce):
-    """The evaluation of one run, recorded once and replayed for each."""
+    """The evaluation of all runs, recorded once and replayed: sequences of all lengths at the same time, as a
+    cell's steps take longer to launch than to compute.
+    """
 
     def __init__(
         self, model: StackedModel, runs: tuple[Run, ...], shared: Tensors, device: torch.device
     ) -> None:
-        # digit sequences are evaluated on the same images whatever the seed
-        super().__init__(model, runs[:1], shared, device, lambda function: function)
+        super().__init__(model, runs, shared, device, lambda function: function)
+        sequences = [one for group in self.groups for one in group.examples.inputs]
+        self._sequences = pad_sequence(sequences, batch_first=True, padding_value=int(self.needed[0]))
         self._replay: Callable[[], None] | None = None
 
     @torch.no_grad()
     def __call__(self, parameters: Tensors) -> Tensors:
         if self._replay is None:
-            self._of = {name: values[:1].clone() for name, values in parameters.items()}
+            self._of = {name: values.clone() for name, values in parameters.items()}
             self._replay = graphed.captured(self._evaluate, self.device)
-        errors = []
-        for run in range(len(next(iter(parameters.values())))):
-            for name, values in parameters.items():
-                self._of[name].copy_(values[run : run + 1])
-            self._replay()
-            errors.append(tree_map(torch.clone, self._errors))
-        return tree_map(lambda *of_runs: torch.cat(of_runs), *errors)
+        for name, values in parameters.items():
+            self._of[name].copy_(values)
+        self._replay()
+        return {name: errors.clone() for name, errors in self._errors_of.items()}
 
     def _evaluate(self) -> None:
-        self._errors = super().__call__(self._of)
+        def read(module: DigitSequenceNetwork) -> Tensor:
+            return module.accumulate(self._numbers(module)[self._sequences])
+
+        states = self.model.over_runs(lambda of: self.model.apply(read, of, training=False), (0,))(self._of)
+        counts = [len(group.examples.inputs) for group in self.groups]
+        self._errors_of = {
+            # digit sequences are evaluated on the same images whatever the seed
+            group.name: (of_group[..., : group.targets.shape[-1]] - group.targets).square().mean((1, 2))
+            for group, of_group in zip(self.groups, states.split(counts, 1), strict=True)
+        }
