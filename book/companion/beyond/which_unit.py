@@ -180,7 +180,7 @@ def measured() -> pd.DataFrame:
         rows = store.read()
         if source == SMALL:  # tested on the training range, where other weights may do as well
             discrete = rows["sparsity_error"] < _DISCRETE
-            rows = rows.assign(success=rows["success"].fillna(False).astype(bool) & discrete)
+            rows = rows.assign(success=rows["success"].eq(True) & discrete)
         if not rows.empty:
             parts.append(summarised(rows, store.sidecar()["configurations"], source, units))
     return pd.concat(parts, ignore_index=True).drop_duplicates(["unit", "operation", "range", "inputs"])
@@ -205,7 +205,7 @@ def summarised(
     for key, runs in rows.groupby(rows["key"].str.rpartition("-")[0], sort=False):
         run = Run.model_validate_json(json.dumps(configurations[key] | {"seed": 0}))
         task = run.task
-        won = runs["success"].fillna(False).astype(bool)
+        won = runs["success"].eq(True)
         rate = measures.success_rate(won, seeds=runs["seed"])
         line = {
             "unit": units[runs["model"].iloc[0]],

@@ -48,7 +48,7 @@ class Rows:
     @property
     def success(self) -> pd.Series:
         """Whether each run is solved; one without an answer is not."""
-        return self.frame["success"].fillna(False).astype(bool)
+        return self.frame["success"].eq(True)
 
     @property
     def solved(self) -> Rows:

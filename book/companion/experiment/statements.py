@@ -701,4 +701,4 @@ def solved(rows: pd.DataFrame) -> pd.DataFrame:
 def solved_runs(rows: pd.DataFrame) -> np.ndarray:
     """Which rows are those of solved runs."""
     success = rows["success"]
-    return (success if success.dtype == bool else success.fillna(False).astype(bool)).to_numpy()
+    return success.eq(True).to_numpy()

@@ -127,7 +127,7 @@ def recorded(folder: Path = PUBLISHED) -> pd.DataFrame:
     Of several it is the one on the authors' batches, if that is solved, else the longest.
     """
     found = beside_published(Store(folder, EXPERIMENT).read())
-    solved = (found["stream"] == "numpy") & found["success"].fillna(False).astype(bool)
+    solved = (found["stream"] == "numpy") & found["success"].eq(True)
     found = found.assign(solved=solved).sort_values(["solved", "iterations"], kind="stable")
     found = found.drop(columns="solved").drop_duplicates(["table", "model", "operation", "seed"], keep="last")
     return found.sort_values(["table", "model", "operation", "seed"], ignore_index=True)

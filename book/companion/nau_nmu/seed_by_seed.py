@@ -173,7 +173,7 @@ def _known(rows: pd.DataFrame) -> dict[tuple[str, str, str], pd.Series]:
     if "operation" not in rows:
         return {}
     rows = usual(rows[(rows["task"] == "SubsetArithmeticTask") & rows["operation"].notna()])
-    rows = rows[rows["success"].fillna(False).astype(bool) | (rows["iterations"] >= FULL)]
+    rows = rows[rows["success"].eq(True) | (rows["iterations"] >= FULL)]
     rows = rows.sort_values("iterations").drop_duplicates(
         ["operation", "model", "stream", "seed"], keep="last"
     )

@@ -47,7 +47,7 @@ Corruption = Callable[[pd.DataFrame, np.random.Generator], pd.DataFrame]
 
 def _lose(share: float) -> Corruption:
     def lose(rows: pd.DataFrame, generator: np.random.Generator) -> pd.DataFrame:
-        solved = rows["success"].fillna(False).astype(bool)
+        solved = rows["success"].eq(True)
         lost = solved & (generator.random(len(rows)) < share)
         return rows.assign(success=solved & ~lost, solved_at=rows["solved_at"].mask(lost))
 
