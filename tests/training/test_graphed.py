@@ -227,9 +227,10 @@ DIGITS = {
 def test_sequences_side_by_side_are_sequences(name, device):
     operation, (model, penalties) = "sum" if name == "sum" else "product", DIGITS[name]
     task = DigitSequenceTask(operation=operation, source="sklearn", test_lengths=(1, 5))
-    recipe = {"optimiser": Adam(lr=1e-3), "log_interval": 2, "batch_size": 350, "penalties": penalties}
+    size = 350 if name == "product" else 20
+    recipe = {"optimiser": Adam(lr=1e-3), "log_interval": 2, "batch_size": size, "penalties": penalties}
     runs = [run(seed, task, model, iterations=3, **recipe) for seed in range(2)]
-    assert task.steps_per_epoch(350) == 2  # so that batches have two sizes
+    assert name != "product" or task.steps_per_epoch(size) == 2  # so that batches have two sizes
     ours, theirs = SideBySide(runs, device).train(), SequenceEnsemble(runs).train()
     tolerance = 1e-5 if device == "cpu" else 1e-3  # products of matrices sum in another order
     for key in theirs.errors:

@@ -9,9 +9,9 @@ import pandas as pd
 
 from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.statements import Statements
-from companion.experiment.tables import Table
+from companion.experiment.tables import Table, text
 from companion.nau_nmu import digits_page
-from companion.nau_nmu.digits import REFERENCE, solved_by_length, thresholds
+from companion.nau_nmu.digits import REFERENCE, longest, references, solved_by_length, thresholds
 from companion.nau_nmu.digits_page import Numbers
 
 EXACT = REFERENCE["sum"]
@@ -97,6 +97,31 @@ def solved(rows: Rows, mean: Mapping[int, float], lengths: Sequence[int]) -> tup
     return Table(
         counts, "Runs below the threshold of exact sums of as many epochs, by number of digits"
     ), numbers
+
+
+def rising(every: pd.DataFrame, mean: Mapping[int, float]) -> Numbers:
+    """The NAUs that are solved on longer sequences and not on single digits, and whether always the mean
+    would be; of the longest runs.
+
+    Args:
+        every: all recorded runs.
+        mean: number of digits -> the error of always the mean.
+    """
+    rows = longest(every, "sum")
+    if len(references(rows, "sum")) < 2:
+        return dict.fromkeys(["rising", "rising-error", "level", "mean-passes", "mean-over"], NOT_RUN)
+    levels = {length: level for length, level in thresholds(rows, "sum").items() if length in mean}
+    below = pd.DataFrame({length: rows[f"test_{length}"] < level for length, level in levels.items()})
+    found = rows[rows["model"].str.startswith("NAU") & ~below[1] & below.any(axis=1)]
+    passing = [f"{length:,}" for length, level in levels.items() if mean[length] < level]
+    last = max(levels)
+    return {
+        "rising": len(found),
+        "rising-error": text(found["test_1"].max(), 2),
+        "level": text(levels[1], 2),
+        "mean-passes": " and ".join(passing) or "no length",
+        "mean-over": f"{mean[last] / levels[last]:.2g}",
+    }
 
 
 def of_figures(judged: Statements) -> Numbers:
