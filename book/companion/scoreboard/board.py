@@ -160,5 +160,6 @@ def _strength(item: Item) -> str:
     found = recorded().get((item.paper, item.name))
     if found is None:
         return ""
-    fragile = f"; fragile: of samples of its seeds, {found.kept:.0%} keep the verdict" if found.fragile else ""
-    return (f"sees {', '.join(found.sees)}" if found.sees else "weak") + fragile
+    said = f"sees {', '.join(found.sees)}" if found.sees else "weak"
+    kept = f"; fragile: of samples of its seeds, {found.kept:.0%} keep the verdict"
+    return said + kept if found.fragile else said
