@@ -8,18 +8,7 @@ import pytest
 from companion.experiment.statements import Claim, Item
 from companion.resampling import drawn_again
 from companion.scoreboard import ITEMS
-from companion.scoreboard.strength import (
-    CORRUPTIONS,
-    KEPT,
-    SEEN,
-    corrupted,
-    falls,
-    recorded,
-    rows_of,
-    strength,
-)
-
-from nalm.records import PUBLISHED
+from companion.scoreboard.strength import CORRUPTIONS, SEEN, corrupted, falls, recorded, rows_of, strength
 
 JUDGED = recorded()
 SEES = [(place, one.sees[0]) for place, one in JUDGED.items() if one.sees]  # `make strength` asks all
@@ -58,7 +47,7 @@ def test_corrupted_rows_lose_the_verdict(judge, place, name):
     assert lost == needed
 
 
-@pytest.mark.parametrize("place", [one for one in JUDGED if not JUDGED[one].fragile], ids=" ".join)
+@pytest.mark.parametrize("place", JUDGED, ids=" ".join)
 def test_rows_drawn_again_by_seed_keep_the_verdict(judge, place):
     """One of three draws at least: six of ten were recorded to, of most items nine."""
     rows, fall = judge(place)
@@ -70,17 +59,8 @@ def test_corruptions_that_are_seen_are_seen_in_nine_of_ten_cases_and_true_rows_k
     """As `make strength` measured it."""
     seen = [share for one in JUDGED.values() for share in one.lost.values() if share >= SEEN]
     assert len(seen) > 30 and np.mean(seen) >= 0.9
-    kept = [one.kept for one in JUDGED.values() if not one.fragile]
-    assert np.mean(kept) >= 0.9 and min(kept) >= KEPT
-
-
-def test_a_fragile_verdict_is_one_so_far_and_says_so():
-    lines = pd.read_csv(PUBLISHED / "scoreboard.csv").set_index(["paper", "item"])
-    fragile = [place for place, one in JUDGED.items() if one.fragile]
-    assert len(fragile) < 3
-    for place in fragile:
-        assert lines.loc[place, "verdict"] == "reproduced so far"
-        assert "fragile" in lines.loc[place, "strength"]
+    kept = [one.kept for one in JUDGED.values()]
+    assert np.mean(kept) >= 0.9 and min(kept) >= 0.6
 
 
 def test_every_judged_experiment_was_measured():

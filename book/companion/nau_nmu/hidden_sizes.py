@@ -168,6 +168,18 @@ def _of_figure_7(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows["operation"] == "mul") & rows["model"].isin(ABLATED) & (rows["seed"] < 50)]
 
 
+JUDGED_FROM = 25
+"""Seeds of every configuration from which on Figure 7 is judged: of ten, half of which are solved, samples
+drawn again by seed rarely keep a verdict.
+"""
+
+
+def _with_enough_seeds(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of configurations by which the figure can be judged."""
+    rows = _of_figure_7(rows)
+    return rows[rows.groupby(["hidden", "model"])["seed"].transform("size") >= JUDGED_FROM]
+
+
 def replays(read: Read) -> Rows:
     """The runs of Figure 7 from the authors' initial weights, as far as they are recorded.
 
@@ -230,12 +242,12 @@ EXPERIMENT = Experiment(
             headline="success rate without the regulariser at hidden size 10",
             published="0 of 50",
             seeds=50,
-            from_seeds=10,
+            from_seeds=JUDGED_FROM,
             iterations=5_000_000,
             runs=1800,
             experiment=("nau-nmu/arithmetic", "nau-nmu/hidden"),
             replays=nau_nmu.REPLAY,
-            rows=_of_figure_7,
+            rows=_with_enough_seeds,
             by=("hidden", "model"),
         ),
     ),

@@ -154,12 +154,8 @@ def _pace(rows: pd.DataFrame) -> dict:
 
 
 def _strength(item: Item) -> str:
-    """What its statements would see, ``"weak"`` if none of the corruptions, and whether the verdict is
-    fragile; empty where that was not measured.
+    """What its statements would see, ``"weak"`` if none of the corruptions; empty where that was not
+    measured.
     """
     found = recorded().get((item.paper, item.name))
-    if found is None:
-        return ""
-    said = f"sees {', '.join(found.sees)}" if found.sees else "weak"
-    kept = f"; fragile: of samples of its seeds, {found.kept:.0%} keep the verdict"
-    return said + kept if found.fragile else said
+    return "" if found is None else f"sees {', '.join(found.sees)}" if found.sees else "weak"

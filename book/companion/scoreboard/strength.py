@@ -28,7 +28,6 @@ from companion.scoreboard.items import ITEMS
 __all__ = [
     "CORRUPTIONS",
     "FILE",
-    "KEPT",
     "SEEN",
     "Strength",
     "corrupted",
@@ -42,11 +41,6 @@ __all__ = [
 FILE = PUBLISHED / "strength.csv"
 SEEN = 0.8
 """An item sees a corruption if at least this share of the corrupted rows lose its verdict."""
-
-KEPT = 0.6
-"""A verdict is fragile if a smaller share of the rows drawn again keep it, as with few seeds: it may not
-outlast more of them.
-"""
 
 Corruption = Callable[[pd.DataFrame, np.random.Generator], pd.DataFrame]
 
@@ -95,11 +89,6 @@ class Strength:
     def sees(self) -> list[str]:
         """The corruptions that it sees."""
         return [name for name, share in self.lost.items() if share >= SEEN]
-
-    @property
-    def fragile(self) -> bool:
-        """Whether seeds drawn again rarely keep the verdict."""
-        return self.kept < KEPT
 
 
 def corrupted(rows: pd.DataFrame, name: str, seed: int = 0) -> pd.DataFrame:
