@@ -32,6 +32,7 @@ gc.disable()
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 100)  # looking for garbage took up to a tenth of the time
     gc.enable()
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from math import sqrt
 from typing import TYPE_CHECKING, Literal
 
@@ -50,6 +50,7 @@ __all__ = [
 
 _LARGEST_ERROR = 0.5  # a weight is never further than this from the nearest allowed value
 _SMALLEST_ERROR = 1e-16  # the papers' clipping of sparsity errors, keeps the beta likelihood finite
+_KEPT = 10_000  # of intervals that take milliseconds: a board asks for many of them more than once
 
 
 @dataclass(frozen=True)
@@ -198,9 +199,6 @@ def solved_at(
     >>> solved_at([1000.0] * 9 + [50_000.0], variance="sample")
     Interval(estimate=9699..., low=6725..., high=12995..., n=10)
     """
-    from scipy.optimize import minimize_scalar
-    from scipy.special import gammaln
-
     if variance not in ("likeliest", "sample"):
         raise ValueError(f'variance is {variance!r}; it must be "likeliest" or "sample".')
     x = _present(values, "solved_at")
@@ -209,18 +207,34 @@ def solved_at(
     if x.size < 2 or x.std(ddof=1) <= 1e-5 or (x == 0).any():
         return _student(x, confidence, lowest=0.0)
     average = x.mean()
-    mean_log = np.log(x / average).mean()
-    log_dispersion = np.log(x.var(ddof=1) / average**2)
+    dispersion = x.var(ddof=1) / average**2 if variance == "sample" else None
+    places = _gamma(x.size, np.log(x / average).mean(), dispersion, confidence)
+    return Interval(*(float(average * np.exp(position)) for position in places), x.size)
+
+
+@lru_cache(_KEPT)
+def _gamma(n: int, mean_log: float, dispersion: float | None, confidence: float) -> tuple[float, ...]:
+    """The likeliest mean of a gamma distribution and the ends of its interval, each as log(mean / sample
+    mean), from what the likelihood depends on.
+
+    Args:
+        n: of values.
+        mean_log: the mean of log(value / sample mean).
+        dispersion: variance / sample mean²; ``None``: the likeliest for each mean.
+        confidence: of the interval.
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import gammaln
 
     def likelihood(log_ratio: float, log_shape: float) -> float:  # log_ratio = log(mu / sample mean)
         shape = np.exp(log_shape)
-        return x.size * (
+        return n * (
             shape * (log_shape - log_ratio - np.exp(-log_ratio)) - gammaln(shape) + (shape - 1) * mean_log
         )
 
     def profile(log_ratio: float) -> float:
-        if variance == "sample":
-            return likelihood(log_ratio, 2 * log_ratio - log_dispersion)
+        if dispersion is not None:
+            return likelihood(log_ratio, 2 * log_ratio - np.log(dispersion))
         return -minimize_scalar(
             lambda log_shape: -likelihood(log_ratio, log_shape),
             bounds=(-20.0, 45.0),
@@ -229,12 +243,11 @@ def solved_at(
         ).fun
 
     best = (
-        minimize_scalar(lambda at: -profile(at), bracket=(-0.05, 0.05), tol=1e-6).x
-        if variance == "sample"
-        else 0.0
+        0.0
+        if dispersion is None
+        else float(minimize_scalar(lambda at: -profile(at), bracket=(-0.05, 0.05), tol=1e-6).x)
     )
-    ends = _likelihood_interval(profile, float(best), confidence)
-    return Interval(*(float(average * np.exp(position)) for position in (best, *ends)), x.size)
+    return best, *_likelihood_interval(profile, best, confidence)
 
 
 def solved_at_median(values: Sequence[float], confidence: float = 0.95) -> Interval:
@@ -268,8 +281,7 @@ def sparsity_error(
     >>> round(halved.estimate / true.estimate, 3)
     0.5
     """
-    from scipy.optimize import minimize_scalar
-    from scipy.special import betaln, expit, logit
+    from scipy.special import expit
 
     if scale not in ("true", "published"):
         raise ValueError(f'scale is {scale!r}; it must be "true" or "published".')
@@ -280,24 +292,47 @@ def sparsity_error(
         return _student(x, confidence, lowest=0.0, highest=_LARGEST_ERROR)
     clipped = np.clip(x, _SMALLEST_ERROR, _LARGEST_ERROR - _SMALLEST_ERROR)
     data = 2 * clipped if scale == "true" else clipped
-    mean_log, mean_log1p = np.log(data).mean(), np.log1p(-data).mean()
+    places = _beta(
+        x.size, data.mean(), np.log(data).mean(), np.log1p(-data).mean(), confidence if ends else None
+    )
+    return Interval(*(float(expit(position) / 2) for position in places), x.size)
+
+
+@lru_cache(_KEPT)
+def _beta(
+    n: int, mean: float, mean_log: float, mean_log1p: float, confidence: float | None
+) -> tuple[float, ...]:
+    """The likeliest mean of a beta distribution and the ends of its interval, each as logit(mean), from what
+    the likelihood depends on.
+
+    Args:
+        n: of values.
+        mean: theirs, near which the likeliest is looked for.
+        mean_log: the mean of log(value).
+        mean_log1p: the mean of log(1 - value).
+        confidence: of the interval; ``None``: the ends are NaN.
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import betaln, expit, logit
 
     def profile(position: float) -> float:  # position = logit(2 mu)
-        share = expit(position)
+        share, rest = expit(position), expit(-position)
 
         def negative(log_precision: float) -> float:
-            a, b = share * np.exp(log_precision), expit(-position) * np.exp(log_precision)
-            return -x.size * ((a - 1) * mean_log + (b - 1) * mean_log1p - betaln(a, b))
+            precision = np.exp(log_precision)
+            a, b = share * precision, rest * precision
+            return -n * ((a - 1) * mean_log + (b - 1) * mean_log1p - betaln(a, b))
 
         start = -np.log(share)  # the shape parameter a is 1 there
         return -minimize_scalar(
             negative, bounds=(start - 12.0, start + 40.0), method="bounded", options={"xatol": 1e-9}
         ).fun
 
-    centre = float(logit(data.mean()))
-    best = minimize_scalar(lambda p: -profile(p), bracket=(centre - 0.05, centre + 0.05), tol=1e-6)
-    low, high = _likelihood_interval(profile, float(best.x), confidence) if ends else (np.nan, np.nan)
-    return Interval(*(float(expit(position) / 2) for position in (best.x, low, high)), x.size)
+    centre = float(logit(mean))
+    best = float(minimize_scalar(lambda at: -profile(at), bracket=(centre - 0.05, centre + 0.05), tol=1e-6).x)
+    if confidence is None:
+        return best, np.nan, np.nan
+    return best, *_likelihood_interval(profile, best, confidence)
 
 
 def mean_and_standard_error(values: Sequence[float]) -> Spread:

@@ -45,6 +45,9 @@ def drawn_again(
             for own, drawn in zip(groups, generator.integers(len(groups), size=len(groups)), strict=True):
                 taken.append(groups[drawn])
                 named.append(np.repeat(own[0], len(groups[drawn])))
-        sample = rows.take(np.concatenate(taken)).reset_index(drop=True)
-        names = rows.loc[np.concatenate(named), shared].reset_index(drop=True)
-        yield sample.assign(**{column: names[column] for column in shared})
+        sample = rows.take(np.concatenate(taken))
+        sample.index = pd.RangeIndex(len(sample))
+        names = np.concatenate(named)
+        for column in shared:
+            sample[column] = rows[column].to_numpy()[names]
+        yield sample

@@ -24,7 +24,7 @@ from companion.experiment import Arm, Experiment, runs_of
 from companion.experiment.errata import Erratum
 from companion.experiment.parameters import at_least, some_of
 from companion.experiment.rows import NOT_RUN, Rows
-from companion.experiment.statements import Claim, Comparison, Explanation, Item, Read, student
+from companion.experiment.statements import Claim, Comparison, Explanation, Item, Later, Read, student
 from companion.experiment.tables import Table, text
 from companion.figures import Figure, error_maps
 from companion.measures import Spread
@@ -127,7 +127,7 @@ def printed(task: str, model: str) -> Spread:
 def compared(rows: pd.DataFrame, task: str, model: str) -> Comparison:
     """The mean error of a model on a task, beside the printed one."""
     theirs = printed(task, model)
-    ours = measures.mean(rows[rows["model"] == model][ERRORS[task]])
+    ours = measures.mean(rows[ERRORS[task]][rows["model"] == model])
     them = student(theirs.estimate, theirs.spread, theirs.n)
     return Comparison(f"{model} on {task}", ours, them, family=len(_NUMBERS))
 
@@ -280,10 +280,9 @@ _NUMBERS = list(product("÷+×√", ("RealNPU", "NPU", "NMU", "NALU", "iNALU", "
 _BETTER = "the RealNPU performs better than the NPU"
 
 
-def _table_a2(rows: pd.DataFrame) -> Iterable[Comparison | Claim]:
+def _table_a2(rows: pd.DataFrame) -> Iterable[Claim | Later]:
     """The numbers, and what section 4.2 says of them."""
-    for task, model in _NUMBERS:
-        yield compared(rows, task, model)
+    yield lambda: [compared(rows, task, model) for task, model in _NUMBERS]
     mean = rows.groupby("model")[list(ERRORS.values())].mean()
     npus, nalus = mean.loc[["NPU", "RealNPU"]], mean.loc[["NALU", "iNALU"]]
     both, nmu = npus.max(), mean.loc["NMU"]
