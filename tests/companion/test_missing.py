@@ -75,6 +75,7 @@ def test_digits_of_more_epochs_are_counted_from_where_the_shorter_runs_end(tmp_p
         runs = digit_runs("product", ["NMU"], 1, epochs, source="sklearn", longest=2)
         return Job(f"{epochs}", "demo/digits", lambda: runs)
 
+    assert table(tmp_path, map(digits, (5, 15, 10, 20)))["updates left"].tolist() == [50, 100, 50, 50]
     queue = [digits(5), digits(15)]
     assert table(tmp_path, queue)["updates left"].tolist() == [50, 100]
     list(train(tmp_path, queue[:1]))
