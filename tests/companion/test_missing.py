@@ -1,5 +1,8 @@
 """What is still missing is trained in order, once, into a store of its own."""
 
+import inspect
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +13,7 @@ from companion.nau_nmu.digit_runs import MODELS as MODELS_OF_DIGITS
 from companion.nau_nmu.settings import subset_runs
 from companion.nau_nmu.subset_shapes import MODELS, SHAPES, shape_runs
 from companion.thresholds import nearly_perfect_mse
+from torch._inductor import config as inductor
 
 from nalm.models import Stack
 from nalm.records.lengths import shorter
@@ -116,6 +120,19 @@ def test_a_stopped_training_says_how_it_goes_on(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(missing, "yield_to_others", lambda: None)
     assert missing.main([str(tmp_path)]) == 130
     assert "goes on from here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("device", "called"), [("cpu", "1"), ("cuda", None)])
+def test_on_cores_compiled_code_is_called_from_cpp(device, called, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONWARNINGS", "default")
+    monkeypatch.setenv("TORCHINDUCTOR_CPP_WRAPPER", "")  # so that it is put back
+    monkeypatch.delenv("TORCHINDUCTOR_CPP_WRAPPER")
+    monkeypatch.setattr(missing, "yield_to_others", lambda: None)
+    monkeypatch.setattr(missing, "train", lambda *arguments: [])
+    assert missing.main([str(tmp_path), "--device", device]) == 0
+    assert os.environ.get("TORCHINDUCTOR_CPP_WRAPPER") == called
+    assert ("CUTLASS" in os.environ["PYTHONWARNINGS"]) == bool(called)
+    assert 'environ.get("TORCHINDUCTOR_CPP_WRAPPER"' in inspect.getsource(inductor)  # torch reads it
 
 
 @pytest.mark.parametrize(
