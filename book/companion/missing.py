@@ -295,7 +295,7 @@ def yield_to_others() -> None:
 
 def call_from_cpp() -> None:
     """Have compiled code called from C++ instead of Python: no bit of a result is another, and an update of
-    ten runs takes two thirds of the time. Processes that train read it when they load the compiler.
+    ten runs takes a fifth less time. Processes that train read it when they load the compiler.
     """
     os.environ.setdefault("TORCHINDUCTOR_CPP_WRAPPER", "1")
     quiet = "ignore:CUTLASS backend"  # a warning about GPUs, for each matrix product
