@@ -7,7 +7,7 @@ from companion import published
 from companion.division import settings as division
 from companion.experiment.rows import Rows
 from companion.missing import QUEUE
-from companion.nau_nmu import hidden_sizes, seed_by_seed, subset_arithmetic
+from companion.nau_nmu import hidden_sizes, ranges, seed_by_seed, subset_arithmetic
 from companion.nau_nmu import replayed as comparison
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.subset_arithmetic import TABLE_2
@@ -245,3 +245,11 @@ def test_lines_that_are_replayed_in_full_stand_beside_both_draws():
     left = comparison.either_draw(item, first, without_one)[0].frame["statement"]
     assert set(shown["statement"]) - set(left) == {one for one in shown["statement"] if "NMU" in one}
     assert comparison.either_draw(item, pd.DataFrame(), read)[1] == dict.fromkeys(numbers, "not run")
+
+
+@pytest.mark.parametrize(("page", "name"), [(hidden_sizes, "hidden"), (ranges, "range")])
+def test_what_a_figure_of_replays_draws_is_each_run_once(page, name):
+    rows = page.replays(read).frame
+    assert not rows.duplicated([name, "model", "seed"]).any()
+    assert {"NMU"} < set(rows["model"]) and set(rows["iterations"]) == {5_000_000}
+    assert rows[rows["model"] == "NMU"].groupby(name).size().eq(50).all()

@@ -17,7 +17,7 @@ from nalm.training import Run
 from companion.experiment import Experiment
 from companion.experiment.parameters import one_of, some_of
 from companion.experiment.rows import Rows
-from companion.experiment.statements import Claim, Comparison, Item, Statement
+from companion.experiment.statements import Claim, Comparison, Item, Read, Statement
 from companion.experiment.tables import text
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import beside_drawn, measured
@@ -126,6 +126,19 @@ def _of_figure_3(rows: pd.DataFrame) -> pd.DataFrame:
 def with_upper_half(rows: Rows) -> Rows:
     """Rows of this page, and the recorded ones of the upper half."""
     return Rows(pd.concat([rows.frame, read("nau-nmu/hidden")], ignore_index=True), rows.results)
+
+
+def replays(read: Read) -> Rows:
+    """The runs of the lower half from the authors' initial weights, at full length and as far as they are
+    recorded, in the order of its ranges.
+
+    Args:
+        read: recorded rows by experiment.
+    """
+    rows = _of_figure_3(read(nau_nmu.REPLAY))
+    rows = rows[(rows["hidden"] == "2") & (rows["iterations"] == 5_000_000)]
+    places = {name: place for place, name in enumerate(nau_nmu.RANGES)}
+    return Rows(rows.sort_values("range", key=lambda names: names.map(places), kind="stable"))
 
 
 def lower_half(one: Statement) -> bool:
