@@ -145,7 +145,7 @@ test-fresh: $(READY)
 	$(PYTHON) tests/fresh.py
 	$(PYTHON) tests/versions.py oldest
 	$(PYTHON) tests/versions.py newest
-	@$(BROWSER) $(BIN)/python -m pytest tests/wheel.py tests/frameworks.py tests/book/accessibility.py
+	@$(BROWSER) $(BIN)/python -m pytest tests/wheel.py tests/frameworks.py tests/book/accessibility.py tests/companion/from_cpp.py
 
 test-units: $(READY)
 	$(PYTEST) tests nalm --ignore=tests/book

@@ -5,14 +5,12 @@ import os
 import subprocess
 import warnings
 
-import numpy as np
 import pytest
 import torch
 from forked import run_script
-from torch._inductor import config as inductor
 
 from nalm.models import Stack
-from nalm.tasks import SingleModuleTask, SubsetArithmeticTask
+from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Ensemble, Recipe, Run, compiler
 from nalm.training.compiler import Compiled, Eager, obstacle
 
@@ -43,25 +41,6 @@ def test_a_repeated_call(together, drawn):
     )
     torch.testing.assert_close(found, expected)
     assert Compiled(step, together).repeat(state, [], fixed) is state
-
-
-@pytest.mark.filterwarnings("ignore:CUTLASS")
-def test_calls_from_cpp_change_no_bit():
-    """As in `make train-missing`: products of matrices, running sums and draws are called from there."""
-    recipe = Recipe(iterations=100, optimiser=Adam(lr=1e-2), stream="common", log_interval=100)
-    task, model = SubsetArithmeticTask(operation="mul", targets="float64"), Stack.of("NAU", 2, "NMU", 1)
-    runs = [Run(task=task, model=model, recipe=recipe, seed=seed) for seed in range(3)]
-
-    def trained(wrapped):
-        with inductor.patch({"cpp_wrapper": wrapped}):
-            ensemble = Ensemble(runs, compiled=True, together=1)
-            ensemble.evaluate._errors = ensemble.evaluate._summed_errors  # compiled evaluations take seconds
-            return ensemble.train()
-
-    one, other = trained(False), trained(True)
-    for name, weights in one.weights.items():
-        np.testing.assert_array_equal(weights, other.weights[name])
-    np.testing.assert_array_equal(one.errors["test"], other.errors["test"])
 
 
 def test_each_shape_and_layout_has_its_own_code():
@@ -308,7 +287,7 @@ def test_without_a_cplusplus_compiler(tmp_path):
     code = """
 import warnings, torch
 from nalm.models import Stack
-from nalm.tasks import SingleModuleTask, SubsetArithmeticTask
+from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Ensemble, Recipe, Run
 recipe = Recipe(iterations=10_000, optimiser=Adam(lr=1e-2))
 runs = [Run(task=SingleModuleTask.on("U[1,2)", "mul"), model=Stack.of("NMU", 1), recipe=recipe, seed=0)]
