@@ -207,20 +207,20 @@ def solved_at(
     if x.size < 2 or x.std(ddof=1) <= 1e-5 or (x == 0).any():
         return _student(x, confidence, lowest=0.0)
     average = x.mean()
-    dispersion = x.var(ddof=1) / average**2 if variance == "sample" else None
-    places = _gamma(x.size, np.log(x / average).mean(), dispersion, confidence)
+    log_dispersion = np.log(x.var(ddof=1) / average**2) if variance == "sample" else None
+    places = _gamma(x.size, np.log(x / average).mean(), log_dispersion, confidence)
     return Interval(*(float(average * np.exp(position)) for position in places), x.size)
 
 
 @lru_cache(_KEPT)
-def _gamma(n: int, mean_log: float, dispersion: float | None, confidence: float) -> tuple[float, ...]:
+def _gamma(n: int, mean_log: float, log_dispersion: float | None, confidence: float) -> tuple[float, ...]:
     """The likeliest mean of a gamma distribution and the ends of its interval, each as log(mean / sample
     mean), from what the likelihood depends on.
 
     Args:
         n: of values.
         mean_log: the mean of log(value / sample mean).
-        dispersion: variance / sample mean²; ``None``: the likeliest for each mean.
+        log_dispersion: log(variance / sample mean²); ``None``: the likeliest for each mean.
         confidence: of the interval.
     """
     from scipy.optimize import minimize_scalar
@@ -233,8 +233,8 @@ def _gamma(n: int, mean_log: float, dispersion: float | None, confidence: float)
         )
 
     def profile(log_ratio: float) -> float:
-        if dispersion is not None:
-            return likelihood(log_ratio, 2 * log_ratio - np.log(dispersion))
+        if log_dispersion is not None:
+            return likelihood(log_ratio, 2 * log_ratio - log_dispersion)
         return -minimize_scalar(
             lambda log_shape: -likelihood(log_ratio, log_shape),
             bounds=(-20.0, 45.0),
@@ -244,7 +244,7 @@ def _gamma(n: int, mean_log: float, dispersion: float | None, confidence: float)
 
     best = (
         0.0
-        if dispersion is None
+        if log_dispersion is None
         else float(minimize_scalar(lambda at: -profile(at), bracket=(-0.05, 0.05), tol=1e-6).x)
     )
     return best, *_likelihood_interval(profile, best, confidence)

@@ -46,7 +46,7 @@ def compared(recorded, tmp_path, monkeypatch, module, old, new, executed):
         return folder
 
     monkeypatch.setattr(sidebyside, "library_at", library_at)
-    return compare_code("before", folder=recorded, progress=False, compiled=executed is None)
+    return compare_code("before", folder=recorded, progress=False)
 
 
 def test_equal_code_confirms_rows(recorded, tmp_path, monkeypatch):
@@ -137,7 +137,7 @@ def test_another_pytorch_confirms_its_own_rows(version, freshly, tmp_path, monke
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\n[ "$1" = -c ] && echo {version} || exec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    found = compare_code(folder=tmp_path, progress=False, compiled=False, python=str(python))
+    found = compare_code(folder=tmp_path, progress=False, python=str(python))
     assert [one.equal for one in found] == [True] and freshness(EXPERIMENT, tmp_path) == freshly
 
 
