@@ -57,32 +57,19 @@ class SubsetArithmeticTask(OperandTask):
         return *super().structure(), *self.sizes()
 
     def constants(self, seed: int) -> Tensors:
+        if self.targets == "float64":
+            return super().constants(seed)
         return self.interpolation.numbers(self.inputs) | {"offset": torch.tensor(self.offset(seed))}
 
     def batch(self, noise: Tensor, constants: Tensors, shared: Tensors) -> tuple[Tensor, Tensor]:
-        x = self.interpolation.transform(noise, constants)
-        a, b = (
-            self._sums(x, constants["offset"])
-            if self.targets == "float32"
-            else self._differences(x, constants["offset"])
-        )
-        return x.mT, operation(self.operation)(a, b).unsqueeze(-1).to(x.dtype)
-
-    def _sums(self, x: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
-        subset, overlap = self.sizes()
+        if self.targets == "float64":  # it holds sums of float32 numbers exactly, so their order is free
+            return super().batch(noise, constants, shared)
+        x, (subset, overlap) = self.interpolation.transform(noise, constants), self.sizes()
         # Two slices are summed. A product with the operands would cost as much again as a first layer of two
         # outputs.
-        used = x[offset + torch.arange(2 * subset - overlap, device=x.device)]
-        return used[:subset].sum(0), used[subset - overlap :].sum(0)
-
-    def _differences(self, x: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
-        """The same in float64, as differences of running sums, which runs with a common batch share."""
-        subset, overlap = self.sizes()
-        zero = torch.zeros(1, x.shape[1], dtype=torch.float64, device=x.device)
-        until = torch.cat([zero, x.to(torch.float64)]).cumsum(0)
-        first, second = offset, offset + subset - overlap
-        a_from, a_to, b_from, b_to = until[torch.stack([first, first + subset, second, second + subset])]
-        return a_to - a_from, b_to - b_from
+        used = x[constants["offset"] + torch.arange(2 * subset - overlap, device=x.device)]
+        a, b = used[:subset].sum(0), used[subset - overlap :].sum(0)
+        return x.mT, operation(self.operation)(a, b).unsqueeze(-1)
 
     def place(self, generator: np.random.RandomState) -> int:
         subset, overlap = self.sizes()

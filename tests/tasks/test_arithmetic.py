@@ -1,6 +1,7 @@
 """The operand tasks: positions, ranges and fixed evaluation sets as the protocols say."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -144,6 +145,21 @@ def test_subsets_are_adjacent_and_share_the_overlap(seed, inputs, subset_ratio, 
     assert len(used) == 2 * subset - overlap == used[-1] - used[0] + 1
     x, target = task.batch(torch.rand(inputs, 3), task.constants(seed), {})
     np.testing.assert_allclose(target[:, 0], (x.numpy() @ a) * (x.numpy() @ b), rtol=1e-4)
+
+
+@pytest.mark.parametrize("range_", UNIFORM_RANGES)
+def test_targets_in_float64_are_those_of_exact_sums(range_):
+    trained, tested = UNIFORM_RANGES[range_]
+    task = SubsetArithmeticTask(
+        operation="mul", inputs=300, interpolation=trained, extrapolation=tested, targets="float64"
+    )
+    noise = uniforms(torch.tensor([3]), torch.tensor(17), 300, 64)[0]
+    noise[:2, 0] = torch.tensor([2**-24, 1 - 2**-24])  # the least and the largest that are drawn
+    x, target = task.batch(noise, task.constants(3), {})
+    a, b = (
+        [float(sum(map(Fraction, one[operand == 1].tolist()))) for one in x] for operand in task.operands(3)
+    )
+    np.testing.assert_array_equal(target[:, 0], np.float32(np.multiply(a, b)))
 
 
 @pytest.mark.parametrize(
