@@ -62,7 +62,7 @@ class SubsetArithmeticTask(OperandTask):
         return self.interpolation.numbers(self.inputs) | {"offset": torch.tensor(self.offset(seed))}
 
     def batch(self, noise: Tensor, constants: Tensors, shared: Tensors) -> tuple[Tensor, Tensor]:
-        if self.targets == "float64":  # it holds sums of float32 numbers exactly, so their order is free
+        if self.targets == "float64":  # holds sums of a range's float32 numbers exactly: in any order
             return super().batch(noise, constants, shared)
         x, (subset, overlap) = self.interpolation.transform(noise, constants), self.sizes()
         # Two slices are summed. A product with the operands would cost as much again as a first layer of two
