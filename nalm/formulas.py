@@ -63,7 +63,10 @@ def formula(
     from torch.fx.experimental.proxy_tensor import make_fx
 
     model = copy.deepcopy(model).double().eval()
-    graph = make_fx(model)(torch.ones(len(names), dtype=torch.float64))
+    try:
+        graph = make_fx(model)(torch.ones(len(names), dtype=torch.float64))
+    except RuntimeError as error:  # of a layer of PyTorch
+        raise ValueError(f"The model does not take {len(names)} inputs: {error}.") from None
     symbols = [sympy.Symbol(name, real=True) if isinstance(name, str) else name for name in names]
     interpreter = _Symbols(graph, digits)
     outputs = interpreter.run(np.array(symbols, dtype=object))
@@ -82,6 +85,10 @@ def formula_error(
         model: the model, which is evaluated as it is in evaluation.
         inputs: ``(examples, len(names))``.
 
+    Raises:
+        ImportError: SymPy is not installed.
+        ValueError: formulas of other names, or other inputs than these.
+
     Example:
         >>> import torch
         >>> from nalm import NMU
@@ -98,6 +105,10 @@ def formula_error(
 
     free = {str(symbol): symbol for one in formulas for symbol in one.free_symbols}
     symbols = [free.get(str(name), sympy.Symbol(str(name))) for name in names]
+    if others := sorted(free.keys() - set(map(str, names))):
+        raise ValueError(f"The formulas have {', '.join(others)}, which is none of the names {list(names)}.")
+    if inputs.dim() != 2 or inputs.shape[1] != len(names):
+        raise ValueError(f"The inputs must be (examples, {len(names)}), but are {tuple(inputs.shape)}.")
     # SymPy would write it as cases, which it multiplies out.
     compute = sympy.lambdify(symbols, list(formulas), [{"Heaviside": np.heaviside}, "numpy"])
     columns = inputs.detach().double().numpy().T

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,13 @@ from scipy.stats import binomtest
 from torch import nn
 
 from nalm.models import Stack
+from nalm.models.outline import outline
 from nalm.records import PUBLISHED, Verification, results_folder, run_all, verify_rows
 from nalm.records.code import Freshness, freshness_of, least_fresh
 from nalm.records.store import Store
 from nalm.tasks import SingleModuleTask, Task
 from nalm.training import Adam, Discretisation, Recipe, Run
+from nalm.units import Unit, checks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +48,8 @@ class Study:
 
     def summary(self) -> pd.DataFrame:
         """A line for each task, unit and learning rate: how many of ``n`` runs solved it, that rate with its
-        95% Wilson interval ``low`` to ``high``, and the median iteration at which they did.
+        95% Wilson interval ``low`` to ``high``, and the median iteration at which they did. Tasks or units
+        of one name are numbered in the order in which they were given.
         """
         lines = []
         for names, group in self.rows.groupby(COLUMNS, sort=False):
@@ -113,10 +116,10 @@ class Study:
 
 
 def compare(
-    units: Sequence[type[nn.Module] | str | Stack],
+    units: Sequence[type[nn.Module] | str | Stack] | type[nn.Module] | str | Stack,
     tasks: Sequence[Task] | Task,
     *,
-    lr: Sequence[float] | float = 1e-2,
+    lr: Iterable[float] | float = 1e-2,
     seeds: int = 25,
     iterations: int = 5000,
     recipe: Recipe | None = None,
@@ -137,7 +140,7 @@ def compare(
         tasks: what they learn.
         lr: learning rates.
         seeds: seeds 0 to ``seeds`` - 1.
-        iterations: updates of a run.
+        iterations: updates of a run, unless a ``recipe`` says how many.
         recipe: how they are trained; without one Adam, with the units' own penalty, if they have one, growing
             from half to three quarters of the iterations. Its learning rate is replaced by ``lr``.
         threshold: test error below which a run has solved its task.
@@ -145,6 +148,7 @@ def compare(
 
     Raises:
         ValueError: a unit that cannot be found or cannot be trained, or wrong numbers.
+        TypeError: something else than units, tasks and numbers.
 
     >>> import tempfile
     >>> task = SingleModuleTask.on("U[1,2)", operation=lambda a, b: a * a + b)
@@ -153,31 +157,47 @@ def compare(
        operation   range model    lr  n  solved
     0  a * a + b  U[1,2)   NAU  0.01  2       0
     """
+    units = [units] if isinstance(units, type | str | Stack) else list(units)
     tasks = [tasks] if isinstance(tasks, Task) else list(tasks)
-    rates = list(lr) if isinstance(lr, Sequence) else [lr]
-    if recipe is None:
-        ramp = Discretisation(weight=1.0, start=iterations // 2, end=max(1, 3 * iterations // 4))
-        interval = max(1, iterations // 50)
-        recipe = Recipe(
-            iterations=iterations, optimiser=Adam(lr=1e-2), log_interval=interval, penalties=(ramp,)
-        )
-    recipes = {f"{rate:g}": recipe.but(optimiser=recipe.optimiser.but(lr=rate)) for rate in rates}
-    runs = [
-        Run(
-            task=task,
-            model=model,
-            recipe=of_rate,
-            seed=seed,
-            threshold=threshold,
-            labels={"model": _name(model), "operation": getattr(task, "operation", "-"), "lr": rate},
-        )
-        for task in tasks
-        for model in (_stack(unit, task) for unit in units)
-        for rate, of_rate in recipes.items()
-        for seed in range(seeds)
-    ]
+    for task in tasks:
+        if not isinstance(task, Task):
+            raise TypeError(f"A task is a nalm.tasks.Task, as SingleModuleTask.on('U[1,2)'), not {task!r}.")
+    rates = [checks.number("lr", rate) for rate in (lr if isinstance(lr, Iterable) else [lr])]
+    iterations = checks.positive_int("iterations", iterations)
+    runs = []
+    operations = [getattr(task, "operation", "-") for task in tasks]
+    for task, operation in zip(tasks, _numbered(operations, [task.label() for task in tasks]), strict=True):
+        models = [_stack(unit, task) for unit in units]
+        for model, name in zip(models, _numbered([_name(model) for model in models]), strict=True):
+            of_model = recipe or _recipe(model, task, iterations)
+            runs += [
+                Run(
+                    task=task,
+                    model=model,
+                    recipe=of_model.but(optimiser=of_model.optimiser.but(lr=rate)),
+                    seed=seed,
+                    threshold=threshold,
+                    labels={"model": name, "operation": operation, "lr": _text(rate)},
+                )
+                for rate in dict.fromkeys(rates)
+                for seed in range(seeds)
+            ]
     rows = run_all(runs, experiment, results=results, progress=progress, compiled=compiled, retrain=True)
-    return Study(rows, experiment, results)
+    return Study(rows, experiment, str(results))
+
+
+def _recipe(model: Stack, task: Task, iterations: int) -> Recipe:
+    """How a model is trained that nobody gave a recipe for."""
+    with outline():
+        has_penalty = any(isinstance(part, Unit) for part in model.build(task.in_features).modules())
+    start = iterations // 2
+    ramp = Discretisation(weight=1.0, start=start, end=max(start + 1, 3 * iterations // 4))
+    return Recipe(
+        iterations=iterations,
+        optimiser=Adam(lr=1e-2),
+        log_interval=max(1, iterations // 50),
+        penalties=(ramp,) if has_penalty else (),
+    )
 
 
 def _stack(unit: type[nn.Module] | str | Stack, task: Task) -> Stack:
@@ -186,6 +206,23 @@ def _stack(unit: type[nn.Module] | str | Stack, task: Task) -> Stack:
 
 def _name(model: Stack) -> str:
     return "-".join(layer.unit.rpartition(":")[2] for layer in model.layers)
+
+
+def _text(rate: float) -> str:
+    return short if float(short := f"{rate:g}") == rate else repr(rate)
+
+
+def _numbered(names: Sequence[str], beside: Sequence[str] = ()) -> list[str]:
+    """The names, with a number where several are the same and so is what stands beside them.
+
+    >>> _numbered(["NMU", "NAU", "NMU"])
+    ['NMU 1', 'NAU', 'NMU 2']
+    """
+    pairs = list(zip(names, beside or names, strict=True))
+    return [
+        f"{name} {pairs[: place + 1].count(pair)}" if pairs.count(pair) > 1 else name
+        for place, (name, pair) in enumerate(zip(names, pairs, strict=True))
+    ]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -9,11 +9,12 @@ from pathlib import Path
 import own_units
 import pandas as pd
 import pytest
+import torch
 from companion.measures import wilson
 
 import nalm
 from nalm import study
-from nalm.models import Stack
+from nalm.models import Layer, Stack
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Recipe
 
@@ -103,9 +104,46 @@ def test_a_recipe_and_a_stack_are_taken_as_they_are(tmp_path):
     assert found.rows[["model", "iterations"]].iloc[0].tolist() == ["NAU-NMU", 8]
 
 
+def test_units_and_tasks_of_one_name_are_numbered(tmp_path):
+    found = nalm.compare(
+        ["NMU", Stack.of("RealNPU", 1), Stack(layers=(Layer(unit="RealNPU", options={"clip": ("gate",)}),))],
+        [SingleModuleTask.on("U[1,2)", operation="mul", inputs=inputs) for inputs in (2, 10)],
+        seeds=1,
+        iterations=2,
+        results=tmp_path,
+        progress=False,
+    )
+    assert found.summary()[["operation", "model", "n"]].to_numpy().tolist() == [
+        [f"mul {task}", unit, 1] for task in (1, 2) for unit in ("NMU", "RealNPU 1", "RealNPU 2")
+    ]
+
+
+def test_a_module_without_a_penalty_is_compared_as_well(tmp_path):
+    found = nalm.compare(torch.nn.Linear, TASKS[0], seeds=1, iterations=4, results=tmp_path, progress=False)
+    assert found.rows["model"].tolist() == ["Linear"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "sentence"),
+    [
+        ({"iterations": -5}, ValueError, "iterations must be a positive integer, but it is -5"),
+        ({"iterations": 1e2}, TypeError, "iterations must be a positive integer, but it is 100.0"),
+        ({"lr": "0.01"}, TypeError, "lr must be a number"),
+        ({"tasks": "mul"}, TypeError, "A task is a nalm.tasks.Task"),
+        ({"units": [Stack.of("NMU", 2)]}, ValueError, "The model has 2 outputs, but SingleModuleTask has 1"),
+    ],
+)
+def test_wrong_numbers_are_refused_before_anything_trains(changed, error, sentence, tmp_path):
+    asked = {"units": ["NMU"], "tasks": TASKS[0], "iterations": 4} | changed
+    with pytest.raises(error, match=sentence):
+        nalm.compare(**asked, seeds=1, results=tmp_path, progress=False)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
+        ("Unmade", "Unmade cannot be made by Unmade(in_features, out_features): KeyError: 'size'."),
         ("Flat", "Flat maps inputs of shape (7, 2) to (7,)"),
         ("Twice", "Twice maps inputs of shape (7, 2) to (7, 2)"),
         ("Frozen", "Frozen freezes its parameter 'weight'"),

@@ -27,6 +27,8 @@ def unit_class(name: str) -> type[nn.Module]:
 
 def _named(unit: object) -> object:
     """The name of a unit that was given as a class, or in a file."""
+    if isinstance(unit, str) and unit.endswith(".py"):
+        raise ValueError(f"{unit!r} names a file only: write FILE:CLASS, as '{unit}:SquareUnit'.")
     if isinstance(unit, str) and ":" in unit:
         unit = find(unit)
     if not isinstance(unit, type):
@@ -70,7 +72,18 @@ class Layer(Value):
             if name not in allowed:
                 raise ValueError(f"{self.unit} has no option {name!r}: {nearest(name, allowed)}")
         with outline():  # the unit checks the values of its options
-            self.build(1)
+            try:
+                self.build(1)
+            except ValueError:
+                raise
+            except Exception as error:
+                if ":" not in self.unit:
+                    raise
+                name = self.unit.rpartition(":")[2]  # whatever the reader's code raises
+                raise ValueError(
+                    f"{name} cannot be made by {name}(in_features, out_features): "
+                    f"{type(error).__name__}: {error}."
+                ) from None
         if ":" not in self.unit:  # a reader's own may be defined anew
             _RIGHT.add(asked)
         return self
@@ -112,7 +125,15 @@ class Stack(Value):
     def of(cls, *units_and_sizes: str | type[nn.Module] | int) -> Stack:
         """``Stack.of("NAU", 2, "NMU", 1)``: units as :class:`Layer` takes them, each followed by its number
         of outputs.
+
+        Raises:
+            ValueError: a unit without a number, or one that :class:`Layer` refuses.
         """
+        if len(units_and_sizes) % 2:
+            raise ValueError(
+                f"Each unit is followed by its number of outputs, as in Stack.of('NAU', 2, 'NMU', 1), "
+                f"but given are {len(units_and_sizes)} values."
+            )
         pairs = zip(units_and_sizes[::2], units_and_sizes[1::2], strict=True)
         return cls(layers=tuple(Layer(unit=unit, out_features=size) for unit, size in pairs))  # type: ignore[arg-type]
 

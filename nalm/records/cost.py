@@ -43,7 +43,11 @@ class Cost:
 
 
 def cost(rows: pd.DataFrame, results: str = "") -> Cost:
-    """The cost of rows that :func:`nalm.records.run_all` returned; ``results`` as it was given there."""
+    """The cost of rows that :func:`nalm.records.run_all` returned; ``results`` as it was given there.
+
+    Raises:
+        ValueError: rows that are recorded somewhere else.
+    """
     folders = {PUBLISHED, results_folder(results)}
     batches = {
         batch: origin
@@ -51,6 +55,11 @@ def cost(rows: pd.DataFrame, results: str = "") -> Cost:
         for folder in folders
         for batch, origin in Store(folder, experiment).sidecar()["batches"].items()
     }
+    if unknown := set(rows["batch"]) - batches.keys():
+        raise ValueError(
+            f"Rows of {len(unknown)} batches are recorded neither in the book nor with results={results!r}: "
+            "give the folder that run_all was given."
+        )
     devices = {batches[batch]["device"] for batch in rows["batch"].unique()}
     return Cost(
         len(rows), int(rows["iterations"].sum()), float(rows["seconds"].sum()), tuple(sorted(devices))

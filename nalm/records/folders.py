@@ -15,7 +15,7 @@ LOCAL = user_data_path("nalm") / "results"
 """The reader's own rows, outside of the repository."""
 
 
-def results_folder(results: str) -> Path:
+def results_folder(results: str | Path) -> Path:
     """The folder that new rows go to: ``""`` the reader's own, ``"publish"`` the book's, anything else is a
     path.
 
@@ -26,6 +26,7 @@ def results_folder(results: str) -> Path:
     >>> results_folder("") == LOCAL
     True
     """
+    results = str(results)
     if results == "":
         return LOCAL
     if results == "publish":

@@ -75,7 +75,13 @@ def _named(given: object) -> object:
 
 def _expression(function: Callable) -> str:
     """What a function of two operands returns, as an expression of a and b."""
-    for arguments, body in _defined_with(getattr(function, "__code__", None)):
+    try:
+        found = list(_defined_with(getattr(function, "__code__", None)))
+    except OSError:
+        raise ValueError(
+            f"The source of {function!r} cannot be read: write the operation as text, as 'a * a + b'."
+        ) from None
+    for arguments, body in found:
         named = dict(zip((one.arg for one in arguments.args), "ab", strict=False))
         for node in ast.walk(body):
             if isinstance(node, ast.Name):
@@ -97,8 +103,10 @@ def _defined_with(code: CodeType | None) -> Iterator[tuple[ast.arguments, ast.ex
             made = eval(compile(ast.fix_missing_locations(ast.Expression(node)), "", "eval")).__code__
             if (made.co_code, made.co_consts) == (code.co_code, code.co_consts):  # type: ignore[union-attr]
                 yield node.args, node.body
-        elif isinstance(node.body[-1], ast.Return) and node.body[-1].value:
-            yield node.args, node.body[-1].value
+        else:
+            match node.body[1:] if ast.get_docstring(node) is not None else node.body:
+                case [ast.Return(value=ast.expr() as result)]:
+                    yield node.args, result
 
 
 Operation = Annotated[str, BeforeValidator(_named)]

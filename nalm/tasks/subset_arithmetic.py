@@ -102,7 +102,7 @@ class SubsetArithmeticTask(OperandTask):
 class TenParameterTask(OperandTask):
     """The function with ten parameters, y = (x1 + x2 + x3 + x4) * (x1 + x2): 4 inputs, no random position.
 
-    Source: nau-nmu paper, section 2.3 and Table 1.
+    Source: nau-nmu paper, section 1.1 and Table 1.
 
     >>> TenParameterTask().operands(seed=7)
     array([[1., 1., 1., 1.],

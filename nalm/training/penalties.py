@@ -28,7 +28,7 @@ class Discretisation(Value):
     :math:`\hat\lambda \cdot \mathrm{clip}((t - s)/(e - s), 0, 1) \cdot R`.
 
     ``R`` is the sum over the layers of each unit's ``penalty()``; the ramp goes from iteration ``start`` to
-    ``end`` and stays at one after it. (nau-nmu paper, Eq. 6 and section 3.3; division paper, section 4.)
+    ``end`` and stays at one after it. (nau-nmu paper, Eq. 6 and 14; division paper, Eq. 10.)
 
     >>> Discretisation(weight=10.0, start=20_000, end=35_000).numbers()
     {'weight': 10.0, 'start': 20000.0, 'end': 35000.0}

@@ -1,4 +1,5 @@
-"""One trial of each unit of a reader's own, before it is trained: what training takes for granted of a unit.
+"""Whether a run can be trained: its task and model fit together, and each unit of a reader's own does what
+training takes for granted.
 
 Runs are trained side by side as if each were alone, by one function of stacked parameters that is compiled. A
 unit that cannot be trained so is refused in one sentence, which names it and says what to change. The trial
@@ -16,7 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from nalm.models import DigitSequence, Layer
+from nalm.models import NODE, DigitSequence, Layer, Stack
+from nalm.tasks import DigitSequenceTask, FractionalSIRTask
+from nalm.training.penalties import ActivationPenalty
 from nalm.training.run import Run
 from nalm.units import Unit
 
@@ -30,12 +33,33 @@ def try_units(run: Run) -> None:
     """Try each of the reader's own units that a run has; those of the library have tests.
 
     Raises:
-        ValueError: one that cannot be trained.
+        ValueError: one that cannot be trained, or a model that does not fit the task.
 
     Warns of parameters that nothing depends on, and of a unit that is not finite at inputs of 0.
     """
+    _check_they_fit(run)
     for layer, in_features in _own(run):
         _tried(layer.canonical(), in_features)
+
+
+def _check_they_fit(run: Run) -> None:
+    """Refuse what would fail in the middle of an update, or be broadcast."""
+    model, task = run.model, run.task
+    for kind, of_kind in ((NODE, FractionalSIRTask), (DigitSequence, DigitSequenceTask)):
+        own = not type(task).__module__.startswith("nalm.")
+        if isinstance(model, kind) != isinstance(task, of_kind) and not own:
+            raise ValueError(
+                f"A {model.kind} does not learn a {type(task).__name__}: "
+                f"{kind.__name__} and {of_kind.__name__} belong together."
+            )
+    outputs = model.layers[-1].out_features if isinstance(model, Stack) else task.out_features
+    if outputs != task.out_features:
+        raise ValueError(
+            f"The model has {outputs} outputs, but {type(task).__name__} has {task.out_features}: "
+            f"give its last unit out_features={task.out_features}."
+        )
+    if isinstance(model, Stack) and any(isinstance(one, ActivationPenalty) for one in run.recipe.penalties):
+        raise ValueError("ActivationPenalty is of DigitSequence models; a Stack has no activations to take.")
 
 
 def couples_runs(run: Run) -> bool:

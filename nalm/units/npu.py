@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from nalm.units import init as initial
-from nalm.units.checks import number, one_of, subset
+from nalm.units.checks import as_tuple, number, one_of, subset
 from nalm.units.functional import clamped, complex_power, distance, distance_to_ternary, phase
 from nalm.units.unit import Device, Unit
 
@@ -82,7 +82,7 @@ class PowerUnit(Unit):
         self.gate_init = None if gate_init is None else number("gate_init", gate_init)
         self.clip = clip
         self.discretise = discretise
-        self.discretise_to = one_of("discretise_to", tuple(discretise_to), DISCRETE_WEIGHTS)
+        self.discretise_to = one_of("discretise_to", as_tuple(discretise_to), DISCRETE_WEIGHTS)
         values = {"weight": self.discretise_to, "weight_im": (0,), "gate": (0, 1)}
         self.discrete_values = {name: values[name] for name in discretise}
         self.weight = self.new_weight()
@@ -297,7 +297,7 @@ class RealNPU(PowerUnit):
         k_i = \begin{cases} 0 & x_i \ge 0 \\ \pi \hat g_i & x_i < 0 \end{cases}, \qquad
         \hat g = \min(\max(g, 0), 1)
 
-    Heim et al. (2020), section 3.3; Mistry et al. (2022), Eq. 2 and 3. Their modified Real NPU is
+    Heim et al. (2020), section 3.2; Mistry et al. (2022), Eq. 2 and 3. Their modified Real NPU is
     ``RealNPU(..., init="capped-glorot", clip=("weight", "gate"), discretise=("weight", "gate"))``.
 
     Args:

@@ -36,7 +36,7 @@ def ramp(step: float, start: float, end: float) -> float:
     r"""The share of its weight that a penalty has at a step,
     :math:`\mathrm{clip}((t - s)/(e - s), 0, 1)`: 0 until ``start``, 1 from ``end`` on.
 
-    Madsen & Johansen (2020), section 3.3; Mistry et al. (2022), section 4.
+    Madsen & Johansen (2020), section 2.7, Eq. 14; Mistry et al. (2022), appendix B, Eq. 10.
 
     Raises:
         ValueError: if ``end`` is not after ``start``.
@@ -73,7 +73,7 @@ def round_(model: nn.Module) -> None:
     """Round the parameters of all units to the nearest of their discrete values, in place.
 
     Raises:
-        ValueError: if the model has no units, or one without discrete values.
+        ValueError: if the model has no units, or one without discrete values; then nothing is rounded.
 
     Example:
         >>> from nalm import NMU
@@ -83,15 +83,24 @@ def round_(model: nn.Module) -> None:
         >>> model(torch.tensor([3.0, 4.0])).detach()
         tensor([12.])
     """
-    for unit in _units(model):
-        unit.round_()
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    try:
+        for unit in _units(model):
+            unit.round_()
+    except Exception:
+        with torch.no_grad():
+            for parameter, value in zip(model.parameters(), before, strict=True):
+                parameter.copy_(value)
+        raise
 
 
 @torch.no_grad()
 def sparsity_error(model: nn.Module) -> Tensor:
     """The largest sparsity error of the model's units; NaN for a model without units."""
     errors = [unit.sparsity_error() for unit in outermost_units(model)]
-    return torch.stack(errors).amax() if errors else next(model.parameters()).new_full((), torch.nan)
+    if not errors:
+        return next(model.parameters(), torch.empty(0)).new_full((), torch.nan)
+    return torch.stack(errors).amax()
 
 
 def _units(model: nn.Module) -> list[Unit]:

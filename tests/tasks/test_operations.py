@@ -16,6 +16,18 @@ def squares(first, second):
     return first**2 + second**2
 
 
+def doubled(first, second):
+    """A function of two statements."""
+    first = 2 * first
+    return first + second
+
+
+def larger(first, second):
+    if abs(first) > abs(second):
+        return first
+    return second
+
+
 def task(one):
     return SingleModuleTask.on("U[1,2)", operation=one)
 
@@ -57,6 +69,9 @@ def test_its_targets_are_those_of_the_expression():
         (lambda a, b: np.sin(a), "Unknown operation|is no operation"),
         (lambda a: a, "must be a function of two operands"),
         (print, "must be a function of two operands"),
+        (doubled, "must be a function of two operands that returns one expression"),
+        (larger, "must be a function of two operands that returns one expression"),
+        (eval("lambda a, b: a + b"), "source of .* cannot be read: write the operation as text"),
         ("__import__('os').getcwd()", "Unknown operation"),
         ("a.real", "Unknown operation"),
         ("(lambda: 1)(a)", "Unknown operation"),

@@ -138,3 +138,16 @@ def test_options_of_an_own_unit_are_those_behind_its_sizes():
     assert Layer(unit=Positional, options={"bias": False}).build(2).bias is None
     with pytest.raises(ValueError, match=r"has no option 'power': allowed: 'bias'\."):
         Layer(unit=Positional, options={"power": 2})
+
+
+@pytest.mark.parametrize(
+    ("model", "task", "sentence"),
+    [
+        (Stack.of("NMU", 2), TASK, "The model has 2 outputs, but SingleModuleTask has 1"),
+        (NODE(layers=(Layer(unit="Linear"),), initial_state=(1.0,)), TASK, "A NODE does not learn a Single"),
+        (Stack.of("NMU", 1), DigitSequenceTask(operation="sum", source="sklearn"), "A Stack does not learn"),
+    ],
+)
+def test_a_model_that_does_not_fit_its_task_is_refused(model, task, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        try_units(run("NMU", task=task, model=model))

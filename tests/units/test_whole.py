@@ -9,7 +9,20 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.utils import parametrizations, weight_norm
 
-from nalm import NAU, NMU, NPU, UNITS, GatedNAUNMU, Linear, RealNPU, penalty, project_, ramp, round_
+from nalm import (
+    NAU,
+    NMU,
+    NPU,
+    UNITS,
+    GatedNAUNMU,
+    Linear,
+    RealNPU,
+    penalty,
+    project_,
+    ramp,
+    round_,
+    sparsity_error,
+)
 from nalm.training import Discretisation
 from nalm.units.functional import DISTANCES, distance, nearest
 
@@ -72,8 +85,16 @@ def test_rounding(unit, parameter, expected):
 
 @pytest.mark.parametrize("unit", [Linear(2, 1), NAU(2, 1, clamp="none"), RealNPU(2, 1)], ids=str)
 def test_what_has_no_discrete_values_cannot_be_rounded(unit):
+    model = nn.Sequential(NMU(2, 2), unit)
+    before = [parameter.clone() for parameter in model.parameters()]
     with pytest.raises(ValueError, match=re.escape(f"{unit} has no discrete values to which it could be")):
-        round_(nn.Sequential(NMU(2, 2), unit))
+        round_(model)
+    assert all(map(torch.equal, model.parameters(), before))  # the NMU before it neither
+
+
+@pytest.mark.parametrize("model", [nn.ReLU(), nn.Linear(2, 1)], ids=str)
+def test_a_model_without_units_has_no_sparsity_error(model):
+    assert sparsity_error(model).isnan()
 
 
 @pytest.mark.parametrize("ask", [penalty, round_])
