@@ -30,7 +30,7 @@ help:
 	@echo 'make verify          train a random sample of the published rows again and compare: ROWS=5 EXPERIMENT=… STALE=1 CONFIRM=1 ARGS="…"'
 	@echo 'make compare-code    run the code of a commit and the present one side by side, bit for bit: AGAINST=COMMIT WITH=another-python EXPERIMENT=…'
 	@echo 'make compare         compare a unit of your own with the NAU and the NMU: UNIT=square.py:SquareUnit ITERATIONS=5000 SEEDS=10 ARGS="…"'
-	@echo 'make leaderboard     write the leaderboard and the head of it in the README; or print it with a unit of your own: UNIT=square.py:SquareUnit ARGS="--operation mul --seeds 10"'
+	@echo 'make leaderboard     write the leaderboard and the head of it in the README; or print it with a unit of your own: UNIT=square.py:SquareUnit ARGS="--operation squared --seeds 10"'
 	@echo 'make replay          train the recorded runs of an experiment as the authors did, seed by seed: EXPERIMENT=division/no-redundancy ARGS="--results publish"'
 	@echo 'make train-missing   train what is still missing, in order of value and at the lowest priority, into .training/results: ARGS=--list'
 	@echo 'make take-rows       take up the rows of another folder of results: FROM=FOLDER EXPERIMENT=… ARGS="--replace-older"'
@@ -87,7 +87,7 @@ compare-code: $(READY)
 compare: $(READY)
 	@test -n '$(UNIT)' || { echo 'Say which unit: make compare UNIT=square.py:SquareUnit.' >&2; exit 1; }
 	$(BIN)/python -m nalm.study '$(UNIT)' $(if $(ITERATIONS),--iterations $(ITERATIONS)) $(if $(SEEDS),--seeds $(SEEDS)) $(ARGS)
-	@echo 'Among all units: make leaderboard UNIT=$(UNIT)'
+	@echo 'Among all units, on products: make leaderboard UNIT=$(UNIT)'
 
 leaderboard: $(READY)
 	$(BIN)/python -m companion.beyond.board $(if $(UNIT),'$(UNIT)') $(ARGS)

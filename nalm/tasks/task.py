@@ -22,8 +22,10 @@ class EvaluationSet:
     """A fixed set of examples on which models are evaluated.
 
     Args:
-        inputs: (examples, ...) float32. Runs whose sets hold the *same tensor* are evaluated on it together.
-        targets: (examples, outputs) float32.
+        inputs: (examples, ...) float32; digits are whole numbers, the times of a differential equation
+            float64. Runs whose sets hold the *same tensor* are evaluated on it together.
+        targets: (examples, outputs) of the dtype that models compute in, float32 but for differential
+            equations.
         error: ``"mse"`` or ``"mae"``, the mean over examples and outputs.
         output: the one output that is compared; ``None`` for all.
     """

@@ -1,4 +1,6 @@
-"""Data losses of one batch, by name. Validation and test always use the mean squared error."""
+"""Data losses of one batch, by name. Whatever a run is trained with, validation uses the mean squared error;
+so does the test, but for a few sets of the task that say ``"mae"``.
+"""
 
 from __future__ import annotations
 

@@ -55,7 +55,9 @@ def capped_glorot_(weight: Tensor) -> Tensor:
 
 
 def nmu_(weight: Tensor) -> Tensor:
-    """U[0.25, 0.75]: mean 1/2, variance 1/48 (the paper derives 1/4, which would reach beyond [0, 1])."""
+    """U[0.25, 0.75]: mean 1/2, variance 1/48. The paper derives 1/4, which a uniform distribution has only
+    beyond [0, 1].
+    """
     return nn.init.uniform_(weight, 0.25, 0.75)
 
 

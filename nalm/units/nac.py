@@ -29,8 +29,8 @@ class NAC(Unit):
         in_features: number of inputs.
         out_features: number of outputs.
         init: distribution of both parameters. ``"nac"``: U[-r, r] with Var(W) = 2 / max(in + out, 5), the
-            range of Madsen & Johansen (Eq. 38); ``"glorot"``: Glorot uniform (Heim et al., 2020);
-            ``"uniform"``: U[0, 1).
+            range of Madsen & Johansen (Eq. 29; the 5 is in their code only); ``"glorot"``: Glorot uniform
+            (Heim et al., 2020); ``"uniform"``: U[0, 1).
         init_scale: factor on the initial parameters.
         device, dtype: of the parameters, as in torch's own layers.
 

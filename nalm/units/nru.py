@@ -135,7 +135,8 @@ class NMRU(Unit):
         \qquad c = [x, 1 / x], \qquad k_j = \begin{cases} 0 & c_j \ge 0 \\ \pi & c_j < 0 \end{cases}
 
     Mistry et al. (2022), Eq. 5. The weight is held in [0, 1] by :meth:`project_` and pulled to {0, 1} by
-    :meth:`penalty`. In evaluation an input of 0 has no finite reciprocal and the output is NaN.
+    :meth:`penalty`. In evaluation an input of 0 has no finite reciprocal: the output is infinite, or NaN
+    where that reciprocal is not selected.
 
     Args:
         in_features: number of inputs, I.

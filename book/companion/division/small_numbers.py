@@ -344,7 +344,7 @@ EXPERIMENT = Experiment(
     ),
     errata=(
         Erratum(
-            "Section 6.1, Figure 5",
+            "Section 6.1.2, Figure 5",
             "claim",
             (
                 "Test errors grow as the range comes closer to zero, and the Real NPU has the "
@@ -352,7 +352,10 @@ EXPERIMENT = Experiment(
             ),
             _in_the_recorded_points,
             ("The errors of golden weights are computed again; most of them come out number by number."),
-            "Rounding decides which of two units has the larger error, not the unit.",
+            (
+                "On a/b near zero the NMRU loses as much to rounding as the Real NPU to its ε; elsewhere "
+                "ε decides."
+            ),
         ),
     ),
 )

@@ -266,6 +266,7 @@ class Item:
             the other kinds. Numbers that take long may be given as a function, see :data:`Later`.
         headline: what the first statement measures, and ``published``, its published value as text.
         seeds, iterations, runs: the paper's protocol.
+        updates: of all its runs together, where these differ in length; instead of ``iterations``.
         epochs: passes over the data that the iterations are, where the paper's data are finite.
         from_iterations, from_seeds: the least that it is judged by, if that is less than the paper's: then
             for the length that was trained, and *reproduced so far* at best.
@@ -294,6 +295,7 @@ class Item:
     seeds: int = 0
     iterations: int = 0
     runs: int = 0
+    updates: int = 0
     epochs: int = 0
     from_iterations: int = 0
     from_seeds: int = 0

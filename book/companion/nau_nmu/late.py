@@ -407,7 +407,7 @@ def _printed_sub_linear() -> tuple[float, float, int]:
 
 def _not_likeliest(read: Read) -> str:
     mean, median, runs = _printed_sub_linear()
-    least = (runs + 1) // 2 / runs * median
+    least = (runs + 1) // 2 / runs * median // 10_000 * 10_000  # rounded down, as a bound is
     return (
         "The likeliest mean is the sample mean. The authors' search leaves the variance where it starts, at "
         f"that of the sample, and moves the mean alone. {runs} linear models on differences with a median "
@@ -420,8 +420,9 @@ def _out_of_order(read: Read) -> str:
     late = runs > 10 * runs.median()
     return (
         "It is the first row below the threshold in a log whose rows R's `merge` has left out of order. Of "
-        f"{len(runs)} published NAUs on sums {late.sum()} are late for that, by up to {text(runs.max())} "
-        f"iterations. Their mean is {text(runs.mean())}, that of the others {text(runs[~late].mean())}."
+        f"{len(runs)} published NAUs on sums {late.sum()} are late for that, the last at iteration "
+        f"{text(runs.max())}. The mean of all {len(runs)} is {text(runs.mean())}, that of the other "
+        f"{len(runs) - late.sum()} is {text(runs[~late].mean())}."
     )
 
 
@@ -440,8 +441,8 @@ EXPERIMENT = Experiment(
                 "names the late runs by seed and to the iteration."
             ),
             (
-                "Some printed means of Tables 2 and 5 and of Figure 3 are several times the mean of"
-                " the runs; medians are right."
+                "Some printed means of Tables 2, 5 and 6 and of Figure 3 are several times the mean "
+                "of the runs; medians are right."
             ),
         ),
         Erratum(

@@ -194,6 +194,7 @@ EXPERIMENT = Experiment(
             seeds=50,
             from_seeds=10,
             runs=6600,
+            updates=50 * len(MODELS) * sum(shape.iterations for shape in dict.fromkeys(SHAPES)),
             experiment=(REPLAY,),
             rows=_of_figure_8,
             by=(*PANELS, "model"),

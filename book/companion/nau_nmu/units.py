@@ -246,7 +246,7 @@ EXPERIMENT = Experiment(
             ("The NMU of the experiments is not started as the theory says; it learns all the same."),
         ),
         Erratum(
-            "Equation 38",
+            "Equation 29",
             "claim",
             (
                 r"$r$ is chosen so that weights from $\tanh$ and $\sigma$ of U$(-r, r)$ have "
@@ -259,8 +259,8 @@ EXPERIMENT = Experiment(
             ),
             ("The variance for all $r$, and the derivatives of such a layer at its first weights."),
             (
-                "All second layers of the NACs and NALUs, and their recurrent cells, start "
-                "saturated. Their published rates are those of this start."
+                "Second layers of NAC+, NAC• and NALU with two hidden units, and their recurrent "
+                "cells, start saturated. Their published rates are those of this start."
             ),
         ),
         Erratum(

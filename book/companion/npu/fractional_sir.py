@@ -420,8 +420,9 @@ EXPERIMENT = Experiment(
             "claim",
             r"$\alpha, \beta, \eta$ are not far off from the truth.",
             (
-                "They are about twice as large, and the weights are read without the gates, which "
-                "are not printed. With open gates the printed network does not fit the data."
+                r"$\alpha$ and $\beta$ are about twice as large, the weights of $R$ more than ten times, "
+                "and the weights are read without the gates, which are not printed. With open gates the "
+                "printed network does not fit the data."
             ),
             ("The error of the printed weights with open gates, and with the gates that our networks learn."),
             "The system is recovered in kind, not in numbers.",

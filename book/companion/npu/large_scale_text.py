@@ -101,8 +101,8 @@ EXPERIMENT = Experiment(
             "description",
             "Gates start at ½, weights as Glorot and Bengio have it.",
             (
-                "In this task all weights start from U(0, 0.1), the gates of the NPU at 1 and those"
-                " of the RealNPU at ½."
+                "In this task all real weights start from U(0, 0.1), the gates of the NPU at 1 and "
+                "those of the RealNPU at ½."
             ),
             "Both starts are trained, alone and together with the other settings of the text.",
             "Table 1 compares NPU and RealNPU with different gates.",

@@ -79,7 +79,7 @@ def _line(item: Item, results: Path, read: Callable[[str], pd.DataFrame]) -> dic
         "verdict": "open",
     }
     if there:
-        line |= {"chapter": item.chapter, "command": f"papermill {item.chapter} out.ipynb"}
+        line |= {"chapter": item.chapter, "command": f"make rerun CHAPTER={item.chapter}"}
     if item.kind != "experiment":
         return line | _judged(item.judge(None, read)) if there and item.statements else line
     parts = [part for part in map(read, item.experiment) if not part.empty]

@@ -65,9 +65,15 @@ def missing(board: pd.DataFrame) -> Table:
         if row["runs"]:
             spent = round(int(row["seconds"]) / 3600, 1)
             if row["pace"]:
-                to_go = round((item.runs - recorded) * item.iterations * float(row["pace"]) / 3.6e9)
+                updates = (
+                    item.updates - int(row["run_iterations"])
+                    if item.updates
+                    else (item.runs - recorded) * item.iterations
+                )
+                to_go = round(updates * float(row["pace"]) / 3.6e9)
         name = f"{PAPERS[row['paper']]}, {row['item']}"
-        lines.append([name, recorded, item.runs, item.iterations, spent, to_go])
+        each = item.iterations or f"{item.updates / item.runs:,.0f} in the mean"
+        lines.append([name, recorded, item.runs, each, spent, to_go])
     columns = ["item", "runs recorded", "of", "iterations each", "hours spent", "hours to go"]
     return Table(pd.DataFrame(lines, columns=columns), caption="Figures and tables that are not complete yet")
 
