@@ -80,7 +80,7 @@ def _figure_21(rows: pd.DataFrame) -> Compared:
     }
     shown = ", ".join(f"{loss} {text(value, 2)}" for loss, value in sparsity.items())
     like = max(sparsity["PCC"], sparsity["MAPE"]) < 0.1
-    yield Claim("sparsity is mostly similar to that with MSE", like, f"largest mean: {shown}")
+    yield Claim("sparsity is mostly similar to that with MSE", like, f"largest plain mean: {shown}")
 
 
 def _figure_22(rows: pd.DataFrame) -> Compared:

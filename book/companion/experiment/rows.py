@@ -125,6 +125,7 @@ class Rows:
         x: str = "range",
         panels: Sequence[str] = ("success", "solved_at", "sparsity_error"),
         published: pd.DataFrame | None = None,
+        among: Sequence[str] = (),
     ) -> figures.Figure | str:
         """The papers' figure of some models, :func:`companion.figures.by_range`; of all that ran, where none
         of these did.
@@ -134,7 +135,7 @@ class Rows:
         if not len(part):
             return NOT_RUN
         summary = measures.summarise(part.frame, [x, "model"])
-        return figures.by_range(summary, x=x, panels=panels, published=published, xlabel=xlabel)
+        return figures.by_range(summary, x=x, panels=panels, published=published, xlabel=xlabel, among=among)
 
     @property
     def cost(self) -> str:

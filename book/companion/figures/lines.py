@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib
 import numpy as np
@@ -38,6 +38,7 @@ def curves(
     threshold: float | None = None,
     xlabel: str | None = None,
     ylabel: str | None = None,
+    xscale: Literal["linear", "log"] = "linear",
 ) -> Figure:
     """Learning curves: a thin line per run, a thick one for each model's median, on a logarithmic axis."""
     for name in (x, y, hue, run):
@@ -65,7 +66,9 @@ def curves(
                 va="bottom",
                 fontsize=9,
             )
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        axis.set_xscale(xscale)
+        if xscale == "linear":
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axis.set(xlabel=xlabel or axis_name(x), ylabel=ylabel or axis_name(y))
         handles = [legend_entry(model, line=True, styled=styled) for model, styled in styles.items()]

@@ -46,9 +46,13 @@ def by_range(
     panels: Sequence[str] = ("success", "solved_at", "sparsity_error"),
     published: pd.DataFrame | None = None,
     xlabel: str | None = None,
+    among: Sequence[str] = (),
 ) -> Figure:
     """The papers' three-panel figure: success rate, solved at and sparsity error, each with its 95%
     interval.
+
+    Models that other figures of a chapter show as well look alike in all of them if each gets all names,
+    `among`.
 
     `summary` comes from companion.measures.summarise; `published` has the same columns as far as values are
     published (success, solved_at_mean, sparsity_error; no intervals needed) and is drawn as hollow rings,
@@ -64,7 +68,7 @@ def by_range(
     places, models = (_all_of(column, summary, published) for column in (x, hue))
     step = min(0.16, 0.72 / max(len(models), 1))
     shift = {model: (number - (len(models) - 1) / 2) * step for number, model in enumerate(models)}
-    styles = styles_of([str(model) for model in models])
+    styles = styles_of(list(dict.fromkeys([*among, *map(str, models)])))
 
     with style():
         figure = Figure(figsize=(WIDTH, 1.1 + 1.95 * len(panels)), layout="constrained")

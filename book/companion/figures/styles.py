@@ -179,7 +179,9 @@ def _numbers_of(axis: Axes) -> Iterator[str]:
     if not lines:
         return
     yield ", ".join(filter(None, (axis.get_title(), axis.get_ylabel()))) + ":"
-    names = {round(place): name for place, name in _names_of(axis.xaxis).items()}
+    names, rows = (
+        {round(place): name for place, name in _names_of(one).items()} for one in (axis.xaxis, axis.yaxis)
+    )
     zeros = [place for place, name in _names_of(axis.yaxis).items() if name == "0"]  # of a logarithmic axis
     for line in lines:
         x, y = (np.ma.filled(np.ma.asarray(data, float), np.nan) for data in line.get_data())
@@ -188,6 +190,9 @@ def _numbers_of(axis: Axes) -> Iterator[str]:
             continue
         if known.sum() > MANY:
             said = f"{known.sum()} marks, medians {np.median(x[known]):.3g} and {np.median(y[known]):.3g}"
+        elif rows and not names and not zeros:
+            pairs = zip(x[known], y[known], strict=True)
+            said = "; ".join(f"{rows.get(round(at), '?')} {value:.3g}" for value, at in pairs)
         else:
             places = [names.get(round(at), "?") if names else f"{at:.3g}" for at in x[known]]
             said = "; ".join(f"{place} {value:.3g}" for place, value in zip(places, y[known], strict=True))
@@ -276,14 +281,20 @@ def _unit_of(name: str) -> str:
 
 
 def _cues(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Fill and line of names: for each unit itself first, then its variants in the list, then others."""
+    """Fill and line of names: for each unit itself first, then its variants in the list, then others. Those
+    of the list are in its order, so that they look alike in all figures.
+    """
     kinds: dict[tuple[str, str] | None, list[str]] = {}
     for name in names:
         unit = _unit_of(name).split(",")[0]
         kinds.setdefault(unit_style(unit) if unit else None, []).append(name)
     cues = {}
+    order = {name: place for place, name in enumerate(UNIT_STYLES)}
     for own, kind in kinds.items():
-        far = {name: (_spelled(name) not in UNIT_STYLES, unit_style(name) != own) for name in kind}
+        far = {
+            name: (_spelled(name) not in UNIT_STYLES, unit_style(name) != own, order.get(_spelled(name), 0))
+            for name in kind
+        }
         for place, name in enumerate(sorted(kind, key=far.__getitem__)):
             cues[name] = (_FILLS[place % len(_FILLS)], LINES[place % len(LINES)])
     return cues
