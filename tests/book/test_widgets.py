@@ -19,6 +19,7 @@ from companion.beyond.which_unit import (
     numbers,
     others,
     picker_data,
+    recipes,
 )
 from companion.division.compared import MODIFIED
 from companion.division.no_redundancy import FIGURE_3, arms
@@ -436,3 +437,15 @@ def test_the_picker_says_what_nobody_has_measured(page):
     page.keyboard.press("ArrowUp")
     assert box.locator("tbody tr").count() == len(cell(measured(), "div", "either", "−2 to 2", "none"))
     assert "Network of the NRU" in box.locator("dl").inner_text()
+
+
+def test_the_network_of_a_recipe_is_that_of_the_runs():
+    found = measured()
+    lines = recipes(found)
+    for one in found.drop_duplicates(["unit", "operation", "network", "recipe"]).itertuples():
+        kind = OPERATIONS[one.operation]
+        assert any(
+            (line["unit"], line["network"], line["recipe"]) == (one.unit, one.network, one.recipe)
+            and kind in line["for (other inputs)"]
+            for line in lines
+        ), (one.unit, one.operation)

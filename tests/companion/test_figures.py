@@ -164,6 +164,22 @@ def test_a_unit_has_one_look_in_the_whole_book(names):
             assert (styles[name].colour, styles[name].marker) == figures.unit_style(name)
 
 
+def test_a_unit_looks_alike_whichever_is_drawn_first():
+    names = ["NAC•,NMU", "NAC•,σ", "NMU", "Gated NAU/NMU", "NALU (separate)", "NALU (shared)"]
+    looks = figures.styles_of(names), figures.styles_of(names[::-1])
+    assert all(looks[0][name] == looks[1][name] for name in names)
+
+
+def test_models_look_as_in_other_figures_of_a_chapter(summary):
+    steps = ["no L1", "clip gate", "clip both", "discretise both"]
+    renamed = summary.replace({"model": dict(zip(TOGETHER[0], steps, strict=True))})
+    looks = []
+    for part in (steps[:3], steps[2:]):
+        figure = figures.by_range(renamed[renamed["model"].isin(part)], among=steps)
+        looks.append({line.get_label(): line for line in figure.legends[0].get_lines()}["clip both"])
+    assert looks[0].get_color() == looks[1].get_color() and looks[0].get_marker() == looks[1].get_marker()
+
+
 def test_three_panels(summary):
     published = pd.DataFrame(
         {"model": ["NRU", "LSTM"], "range": ["U[-2,2)", "U[1,2)"], "success": [1.0, 1.0]}
@@ -500,6 +516,11 @@ def test_the_text_of_a_figure_are_the_numbers_that_it_draws(summary):
         {"x": np.arange(1.0, 100), "test_mse": np.arange(1.0, 100), "model": "NMU", "task": "×"}
     )
     assert "NMU: 99 marks, medians 50 and 50" in figures.scatter(many, x="x").numbers()
+    figure = figures.Figure()
+    axis = figure.subplots()
+    axis.plot([0.5, 1.0], [0, 1], "o", gid="NRU")
+    axis.set_yticks([0, 1], ["U[1,2)", "U[-2,2)"])
+    assert "  NRU: U[1,2) 0.5; U[-2,2) 1" in figure.numbers().splitlines()
 
 
 def test_functions_share_looks_and_mark_points():

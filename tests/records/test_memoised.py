@@ -97,6 +97,8 @@ def test_a_run_of_two_experiments_is_trained_once(tmp_path, trained):
     }
     assert Store(tmp_path, "demo/further").read()["seed"].tolist() == [2]
     assert cost(rows, str(tmp_path)).runs == 3
+    with pytest.raises(ValueError, match="recorded neither in the book nor with results='elsewhere'"):
+        cost(rows, "elsewhere")
 
 
 def test_rows_hold_what_they_promise(tmp_path):

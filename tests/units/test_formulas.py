@@ -93,5 +93,12 @@ def test_an_error_is_the_largest():
 def test_what_has_no_formula_is_said_in_a_sentence():
     with pytest.raises(NotImplementedError, match=r"^This model computes aten.gelu.default, for which there"):
         formula(nn.Sequential(NAU(2, 1), nn.GELU()), ["a", "b"])
+    with pytest.raises(ValueError, match=r"^The model does not take 1 inputs: .*cannot be multiplied"):
+        formula(nn.Linear(2, 1), ["a"])
+    sums = formula(NAU(2, 1), ["a", "b"])
+    with pytest.raises(ValueError, match=r"The formulas have b, which is none of the names \['a'\]"):
+        formula_error(sums, ["a"], NAU(2, 1), torch.ones(1, 1))
+    with pytest.raises(ValueError, match=r"The inputs must be \(examples, 2\), but are \(1, 3\)"):
+        formula_error(sums, ["a", "b"], NAU(2, 1), torch.ones(1, 3))
     with pytest.raises(ValueError, match=r"NAU takes inputs of shape \(\.\.\., 2\)"):
         formula(NAU(2, 1), NAMES)

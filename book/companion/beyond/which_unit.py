@@ -446,12 +446,12 @@ def recipes(found: pd.DataFrame) -> list[dict[str, str]]:
     beside = [OTHERS[others(*one)] for one in zip(found["operation"], found["inputs"], strict=True)]
     by = found.assign(beside=beside, kind=found["operation"].map(OPERATIONS))
     lines = []
-    for (unit, how, network), part in by.groupby(["unit", "recipe", "network"], sort=False):
+    for (unit, how, built), part in by.groupby(["unit", "recipe", "network"], sort=False):
         where = "; ".join(
             f"{', '.join(dict.fromkeys(some['kind']))} ({name})"
             for name, some in part.groupby("beside", sort=False)
         )
-        lines.append({"unit": unit, "for (other inputs)": where, "network": network, "recipe": how})
+        lines.append({"unit": unit, "for (other inputs)": where, "network": built, "recipe": how})
     return sorted(lines, key=lambda line: line["unit"])
 
 
