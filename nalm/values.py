@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Self
 
 from pydantic import (
@@ -32,10 +31,7 @@ __all__ = ["Value", "kind_of", "OrOwn"]
 class _OneSentence(type(BaseModel)):  # type: ignore[misc]
     """Turns pydantic's report on wrong fields into one sentence where a value is made by a call."""
 
-    def __call__(cls, *unnamed: Any, **fields: Any) -> Any:
-        if unnamed:
-            names = ", ".join(f"{name}=…" for name in cls.model_fields if name != "kind")
-            raise TypeError(f"{cls.__name__} takes its fields by name: {names}.")
+    def __call__(cls, **fields: Any) -> Any:
         try:
             return super().__call__(**fields)
         except ValidationError as error:
@@ -121,7 +117,6 @@ class OrOwn:
         return cls.from_json(json.dumps({name: v for name, v in value.items() if name != "kind"}))
 
 
-@cache
 def _is_own(cls: type[Value]) -> bool:
     """Whether it is a subclass, outside of the library, of one of the library's descriptions."""
     ours = [one for one in cls.__mro__ if one.__module__.startswith("nalm.") and one is not Value]
@@ -132,20 +127,11 @@ def _sentence(cls: type[BaseModel], error: ValidationError) -> str:
     errors = error.errors()
     # A misspelled field is both unknown and missing; the former says more.
     first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
-    where = _where(first) or cls.__name__
+    where = ".".join(str(part) for part in first["loc"] if part != "ours") or cls.__name__
     if first["type"] == "missing":
         return f"{cls.__name__} needs the field {where!r}."
     if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
         return f"{cls.__name__} has no field {where!r}: {nearest(where, cls.model_fields)}"
     if first["type"] == "value_error":  # a sentence of our own validators
         return str(first["ctx"]["error"])
-    if first["type"] == "model_type":
-        classes = [e["ctx"]["class_name"] for e in errors if e["type"] == "model_type" and _where(e) == where]
-        given = repr(first["input"])
-        return f"{cls.__name__}: {where} is {given}, but must be a {' or a '.join(dict.fromkeys(classes))}."
     return f"{cls.__name__}: {where} is {first.get('input')!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
-
-
-def _where(error: Mapping[str, Any]) -> str:
-    """The field that an error is in, without pydantic's names of unions and validators."""
-    return ".".join(part for one in error["loc"] if "[" not in (part := str(one)) and part != "ours")

@@ -72,11 +72,6 @@ def one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
     return value
 
 
-def as_tuple(values: Any) -> Any:
-    """What may be several values as a tuple, anything else as it is."""
-    return tuple(values) if isinstance(values, Iterable) else values
-
-
 def subset(name: str, values: Any, allowed: tuple[str, ...]) -> tuple[str, ...]:
     """``values`` as a tuple if each of them is one of ``allowed``."""
     if isinstance(values, str) or not isinstance(values, Iterable):

@@ -96,11 +96,9 @@ def round_(model: nn.Module) -> None:
 
 @torch.no_grad()
 def sparsity_error(model: nn.Module) -> Tensor:
-    """The largest sparsity error of the model's units; NaN for a model without units."""
+    """The largest sparsity error of the model's units; NaN for a model without units but with parameters."""
     errors = [unit.sparsity_error() for unit in outermost_units(model)]
-    if not errors:
-        return next(model.parameters(), torch.empty(0)).new_full((), torch.nan)
-    return torch.stack(errors).amax()
+    return torch.stack(errors).amax() if errors else next(model.parameters()).new_full((), torch.nan)
 
 
 def _units(model: nn.Module) -> list[Unit]:

@@ -92,9 +92,8 @@ def test_what_has_no_discrete_values_cannot_be_rounded(unit):
     assert all(map(torch.equal, model.parameters(), before))  # the NMU before it neither
 
 
-@pytest.mark.parametrize("model", [nn.ReLU(), nn.Linear(2, 1)], ids=str)
-def test_a_model_without_units_has_no_sparsity_error(model):
-    assert sparsity_error(model).isnan()
+def test_a_model_without_units_has_no_sparsity_error():
+    assert sparsity_error(nn.Linear(2, 1)).isnan()
 
 
 @pytest.mark.parametrize("ask", [penalty, round_])
