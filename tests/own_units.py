@@ -38,6 +38,17 @@ class Unmade(SquareUnit):
         super().__init__(in_features, {}["size"])
 
 
+class Holding(nn.Module):
+    """A module around a unit whose runs are coupled."""
+
+    def __init__(self, in_features, out_features):
+        super().__init__()
+        self.unit = Normed(in_features, out_features)
+
+    def forward(self, x):
+        return self.unit(x)
+
+
 class Flat(SquareUnit):
     def forward(self, x):
         return super().forward(x)[:, 0]

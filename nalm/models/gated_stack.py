@@ -48,6 +48,6 @@ class GatedStack(Stack):
             inputs: ``(examples, in_features)``.
         """
         with torch.random.fork_rng(devices=[]):
-            module = self.build(inputs.shape[-1])
+            module = self.build(inputs.shape[-1]).eval()
         module.load_state_dict(weights)
         return {"gate": float(module[-1].gate(module[:-1](inputs)).mean())}  # type: ignore[operator]

@@ -269,11 +269,17 @@ def freshness_of(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.Series:
     if rows.empty:
         return pd.Series(dtype=object)
     of = codes(rows, sidecar)
-    ways = dict(zip(rows["key"], of["way"], strict=True))
+    known = sidecar["configurations"]
+    ways = {  # also of rows that are not asked about
+        key: way(known[configuration])
+        for one in sidecar.get("confirmations", [])
+        for key in one["rows"]
+        if (configuration := key.rpartition("-")[0]) in known
+    }
     # (code, way or any) -> codes that are known to give the same rows
     equal: dict[tuple[str, str | None], set[str]] = {}
     for one in sidecar.get("confirmations", []):
-        for found in {ways.get(key) for key in one["rows"]}:
+        for found in {ways[key] for key in one["rows"] if key in ways}:
             equal.setdefault((one["recorded"], found), set()).update(one["current"])
     for one in sidecar.get("comparisons", []):
         for before, after in one["codes"].items():

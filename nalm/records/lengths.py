@@ -13,6 +13,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import torch
+
+from nalm.records.code import code, with_torch
 from nalm.records.workers import CHECKPOINTS, checkpoint_of
 from nalm.training import Run
 from nalm.training.checkpoint import SealedCheckpoint
@@ -55,7 +58,7 @@ def keep(runs: list[Run], folder: Path) -> None:
         return
     ends_with_an_evaluation = run.recipe.iterations % run.recipe.log_interval == 0
     if ends_with_an_evaluation and (content := checkpoint_of(runs, folder).read()):
-        state_of(run, folder).write(content)
+        state_of(run, folder).write(content | {"code": _code_of(run)})
     for one in shorter(run):
         state_of(one, folder).remove()
 
@@ -76,5 +79,10 @@ def begin(runs: list[Run], folder: Path, trusted: Callable[[str], bool]) -> None
     for one in shorter(runs[0]) if kept else ():
         state = state_of(one, folder)
         if state.path in kept and trusted(one.key) and (content := state.read()):
-            checkpoint.write(content | {"runs": [runs[0].canonical()]})
-            return
+            if content.pop("code", None) == _code_of(one):
+                checkpoint.write(content | {"runs": [runs[0].canonical()]})
+                return
+
+
+def _code_of(run: Run) -> str | None:
+    return with_torch(code(run), torch.__version__)

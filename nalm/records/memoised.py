@@ -167,7 +167,8 @@ def run_all(
                 keep_states,
                 retrain,
             )
-        known = _known(sources, keys, retrain)
+        # what was just trained counts, even if its file was edited meanwhile, so that its code is not known
+        known = _known(sources, keys, False) | _known(sources, keys, retrain)
     if progress:
         _say_where_from(known)
     if missing == len(runs) and not train:

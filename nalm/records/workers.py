@@ -28,7 +28,7 @@ import torch
 
 from nalm.models import NODE
 from nalm.own import IN_A_NOTEBOOK
-from nalm.records.code import code, code_on_disk
+from nalm.records.code import code, code_on_disk, with_torch
 from nalm.records.processes import own_processes
 from nalm.records.provenance import provenance
 from nalm.training import Log, Run, worth_compiling
@@ -87,7 +87,8 @@ def checkpoint_of(
 
     It is written every half a minute; of a large model by itself at every evaluation, the last one included.
     """
-    name = hashlib.sha256("".join([code(runs[0]), *(run.key for run in runs)]).encode()).hexdigest()[:16]
+    made_with = f"{with_torch(code(runs[0]), torch.__version__)}"
+    name = hashlib.sha256("".join([made_with, *(run.key for run in runs)]).encode()).hexdigest()[:16]
     every = 0.0 if runs[0].model.one_by_one and len(runs) == 1 else CHECKPOINT_SECONDS
     return SealedCheckpoint(folder / CHECKPOINTS / f"{name}.pt", every, warn, PARTS)
 

@@ -82,15 +82,15 @@ def _expression(function: Callable) -> str:
             f"The source of {function!r} cannot be read: write the operation as text, as 'a * a + b'."
         ) from None
     for arguments, body in found:
-        named = dict(zip((one.arg for one in arguments.args), "ab", strict=False))
-        for node in ast.walk(body):
-            if isinstance(node, ast.Name):
-                node.id = named.get(node.id, node.id)
-        if len(arguments.args) == 2:
+        named = dict(zip((one.arg for one in arguments.args), "ab", strict=False)) | {"abs": "abs"}
+        names = [node for node in ast.walk(body) if isinstance(node, ast.Name)]
+        if len(arguments.args) == 2 and all(node.id in named for node in names):
+            for node in names:
+                node.id = named[node.id]
             return ast.unparse(body)
     raise ValueError(
         f"{function!r} is no operation: it must be a function of two operands that returns one "
-        "expression, as lambda a, b: a * a + b."
+        "expression of these alone, as lambda a, b: a * a + b."
     )
 
 

@@ -9,19 +9,23 @@ draws from no generator that a training uses and leaves no trace in its numbers.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from nalm.models import NODE, DigitSequence, Layer, Stack
+from nalm.models.stack import unit_class
 from nalm.tasks import DigitSequenceTask, FractionalSIRTask
+from nalm.tasks.arithmetic import OperandTask
 from nalm.training.penalties import ActivationPenalty
 from nalm.training.run import Run
-from nalm.units import Unit
+from nalm.units import Unit, project_
+from nalm.units.whole import outermost_units
 
 __all__ = ["couples_runs", "try_units"]
 
@@ -37,9 +41,9 @@ def try_units(run: Run) -> None:
 
     Warns of parameters that nothing depends on, and of a unit that is not finite at inputs of 0.
     """
+    for one in _own(run):
+        _tried(*one)
     _check_they_fit(run)
-    for layer, in_features in _own(run):
-        _tried(layer.canonical(), in_features)
 
 
 def _check_they_fit(run: Run) -> None:
@@ -52,7 +56,17 @@ def _check_they_fit(run: Run) -> None:
                 f"A {model.kind} does not learn a {type(task).__name__}: "
                 f"{kind.__name__} and {of_kind.__name__} belong together."
             )
-    outputs = model.layers[-1].out_features if isinstance(model, Stack) else task.out_features
+    if any(layer.options.get("noise") == "fresh" for layer in getattr(model, "layers", ())):
+        raise ValueError(
+            "noise='fresh' draws anew in each forward pass, but a run has its numbers by its seed."
+        )
+    outputs = (
+        model.layers[-1].out_features
+        if isinstance(model, Stack)
+        else len(model.initial_state)
+        if isinstance(model, NODE)
+        else task.out_features
+    )
     if outputs != task.out_features:
         raise ValueError(
             f"The model has {outputs} outputs, but {type(task).__name__} has {task.out_features}: "
@@ -60,17 +74,36 @@ def _check_they_fit(run: Run) -> None:
         )
     if isinstance(model, Stack) and any(isinstance(one, ActivationPenalty) for one in run.recipe.penalties):
         raise ValueError("ActivationPenalty is of DigitSequence models; a Stack has no activations to take.")
+    if not type(task).__module__.startswith("nalm."):
+        _check_targets(run)
+        _check_operands(run)
+
+
+def _check_targets(run: Run) -> None:
+    """Refuse targets of a reader's own task that would be broadcast against the outputs."""
+    task = run.task
+    shapes = {name: tuple(one.targets.shape[1:]) for name, one in task.evaluation(run.seed).items()}
+    if run.recipe.stream != "numpy" and task.host_draw(run.seed, 0, EXAMPLES) is None:
+        noise = torch.rand(task.noise_rows(), EXAMPLES)
+        _, target = task.batch(noise, task.constants(run.seed), task.shared())
+        shapes["training"] = tuple(target.shape[1:])
+    for name, shape in shapes.items():
+        if shape != (task.out_features,):
+            raise ValueError(
+                f"{type(task).__name__} has {name} targets of shape {('examples', *shape)}, but they must be "
+                f"('examples', {task.out_features}): a column for each output."
+            )
 
 
 def couples_runs(run: Run) -> bool:
     """Whether a unit's ``project_`` would mix runs if it were given the stacked parameters of all of them, as
     one that divides by a norm does.
     """
-    return any(_tried(layer.canonical(), in_features) for layer, in_features in _own(run))
+    return any(_tried(*one) for one in _own(run))
 
 
-def _own(run: Run) -> Iterator[tuple[Layer, int]]:
-    """The units from outside of the library, with their numbers of inputs."""
+def _own(run: Run) -> Iterator[tuple[str, int, Hashable]]:
+    """The units from outside of the library, with their numbers of inputs and their classes."""
     model: Any = run.model
     if isinstance(model, DigitSequence):
         layers, size = [model.cell] if isinstance(model.cell, Layer) else [], 2
@@ -78,16 +111,29 @@ def _own(run: Run) -> Iterator[tuple[Layer, int]]:
         layers, size = model.layers, len(getattr(model, "initial_state", ())) or run.task.in_features
     for layer in layers:
         if ":" in layer.unit:
-            yield layer, size
+            yield layer.canonical(), size, cast(Hashable, unit_class(layer.unit))
         size = layer.out_features
 
 
 @cache
-def _tried(layer: str, in_features: int) -> bool:
+def _tried(layer: str, in_features: int, made_by: Hashable) -> bool:
+    """Whether the runs of a unit are to be projected one by one; asked anew of one that is defined anew."""
     one = Layer.from_json(layer)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return _Trial(one, in_features).passed()
+
+
+def _check_operands(run: Run) -> None:
+    """Refuse operands with gaps where they are summed as the papers' code does, as slices."""
+    if run.recipe.stream == "numpy" and isinstance(run.task, OperandTask):
+        for operand in run.task.operands(run.seed):
+            used = np.flatnonzero(operand)
+            if used.size <= np.ptp(used):
+                raise ValueError(
+                    "The stream 'numpy' sums adjacent inputs, but an operand of "
+                    f"{type(run.task).__name__} has gaps: take another stream."
+                )
 
 
 class _Refused(ValueError):
@@ -111,7 +157,7 @@ class _Trial:
             self.has_penalty()
         self.says_what_is_unused()
         self.says_where_it_is_not_finite()
-        return isinstance(self.unit, Unit) and self.couples()
+        return any(outermost_units(self.unit)) and self.couples()
 
     def refused(self, what: str, instead: str) -> ValueError:
         return _Refused(f"{self.name} {what}: {instead}.")
@@ -239,7 +285,7 @@ class _Trial:
             except Exception:  # whatever it does, it is not meant for stacked parameters
                 coupled = True
             if coupled:
-                self.is_mapped(lambda unit, _: (unit.project_(), *unit.parameters())[1:], "project_")
+                self.is_mapped(lambda unit, _: (project_(unit), *unit.parameters())[1:], "project_")
                 return True
         return False
 
@@ -248,7 +294,7 @@ class _Trial:
 
         @torch.no_grad()
         def project(unit: Any, _: None) -> bool:
-            unit.project_()
+            project_(unit)
             return all(one is new[name] for name, one in unit.named_parameters())
 
         if not self.with_parameters(project, new):

@@ -264,4 +264,6 @@ def nearest(weight: Tensor, values: tuple[float, ...]) -> Tensor:
     tensor([0., 0., 1.])
     """
     to = weight.new_tensor(values)
-    return torch.where(weight.isnan(), weight, to[torch.abs(weight.unsqueeze(-1) - to).argmin(-1)])
+    # beyond the last value all would be equally far in few digits
+    within = weight.clamp(min(values), max(values))
+    return torch.where(weight.isnan(), weight, to[torch.abs(within.unsqueeze(-1) - to).argmin(-1)])

@@ -42,6 +42,13 @@ def test_the_mean_gate_is_observed_and_changes_no_training(name):
     assert 0 < expected < 1
 
 
+def test_the_gate_is_that_of_the_evaluated_model():
+    model = GatedStack.of("SNMU", 2, "NALU", 1)
+    module, x = model.build(4).eval(), torch.rand(9, 4)
+    expected = module[1].gate(module[0](x)).mean().item()
+    assert model.observed(module.state_dict(), x)["gate"] == pytest.approx(expected, rel=1e-6)
+
+
 def test_a_unit_without_a_gate_is_refused():
     with pytest.raises(
         ValueError, match="The last unit is NMU, which has no gate that depends on the input; allowed: .*NALU"

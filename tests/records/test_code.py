@@ -138,6 +138,24 @@ def test_the_minor_version_of_pytorch_is_part_of_fresh(tmp_path, monkeypatch, na
     assert freshness(EXPERIMENT, tmp_path) == (FRESH if name == "the same" else OLDER)
 
 
+def test_a_confirmation_counts_for_its_own_way_whichever_rows_are_asked(tmp_path):
+    record(tmp_path, "NMU", "NRU")
+    store = Store(tmp_path, EXPERIMENT)
+    rows, sidecar = store.read(), store.sidecar()
+    for batch in sidecar["batches"].values():
+        batch["code"] = "older"
+    of = code.codes(rows, sidecar)
+    note = {
+        "recorded": of["recorded"].iloc[0],
+        "current": of["current"].tolist(),
+        "rows": rows["key"][:1].tolist(),
+    }
+    sidecar["confirmations"] = [note]
+    confirmed = ["confirmed", OLDER]
+    assert code.freshness_of(rows, sidecar).tolist() == confirmed
+    assert [code.freshness_of(rows[rows["key"] == key], sidecar).item() for key in rows["key"]] == confirmed
+
+
 def test_what_is_not_known_is_not_fresh(tmp_path, monkeypatch):
     record(tmp_path, "NMU")
     store = Store(tmp_path, EXPERIMENT)

@@ -103,7 +103,7 @@ def test_an_interrupted_continuation_goes_on(tmp_path, updates, whole, monkeypat
     assert updates == list(range(10)) and same(rows, whole)
 
 
-@pytest.mark.parametrize("why", ["lost", "damaged", "no row", "older"])
+@pytest.mark.parametrize("why", ["lost", "damaged", "no row", "older", "another code"])
 def test_without_a_state_it_starts_again(why, tmp_path, updates, whole):
     ask([run(4)], tmp_path, keep_states=True)
     store, state = Store(tmp_path, NAME), state_of(run(4), folder_of(tmp_path))
@@ -115,6 +115,8 @@ def test_without_a_state_it_starts_again(why, tmp_path, updates, whole):
         state.path.write_bytes(damaged)
     elif why == "no row":
         store.rows_file.unlink(), store.sidecar_file.unlink()
+    elif why == "another code":  # made the state, and its row has been trained again since
+        state.write(state.read() | {"code": "another"})
     else:
         sidecar = json.loads(store.sidecar_file.read_text())
         for batch in sidecar["batches"].values():

@@ -350,3 +350,8 @@ def test_where_rows_come_from_is_said(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(memoised, "PUBLISHED", tmp_path)
     run_all(asked, "demo/own", results=str(tmp_path))
     assert "come from" not in capsys.readouterr().out
+
+
+def test_what_was_just_trained_counts_though_its_file_was_edited(tmp_path, monkeypatch):
+    monkeypatch.setattr(workers, "code_on_disk", lambda runs: None)
+    assert len(run_all(runs(range(2)), EXPERIMENT, str(tmp_path), progress=False, retrain=True)) == 2

@@ -8,7 +8,7 @@ import torch
 
 from nalm.tasks import OPERATIONS, SingleModuleTask, operation
 
-SCALE = 2
+SCALE = a = 2
 
 
 def squares(first, second):
@@ -65,7 +65,8 @@ def test_its_targets_are_those_of_the_expression():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (lambda a, b: a * SCALE, r"Unknown operation 'a \* SCALE'"),
+        (lambda a, b: a * SCALE, "returns one expression of these alone"),
+        (lambda x, y: a * x + y, "returns one expression of these alone"),
         (lambda a, b: np.sin(a), "Unknown operation|is no operation"),
         (lambda a: a, "must be a function of two operands"),
         (print, "must be a function of two operands"),

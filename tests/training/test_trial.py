@@ -1,6 +1,7 @@
 """Units of a reader's own are tried before they are trained."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import own_units
@@ -11,12 +12,26 @@ from torch import nn
 from nalm import NAU
 from nalm.models import NODE, DigitSequence, Layer, Stack
 from nalm.records import Store, run_all
-from nalm.tasks import DigitSequenceTask, FractionalSIRTask, SingleModuleTask
+from nalm.tasks import DigitSequenceTask, FractionalSIRTask, SingleModuleTask, TenParameterTask
 from nalm.training import Adam, Discretisation, Ensemble, Recipe, Run
 from nalm.training.trial import _Trial, couples_runs, try_units
 from nalm.units import UNITS
 
 TASK = SingleModuleTask.on("U[1,2)", operation="add")
+
+
+class FlatTask(TenParameterTask):
+    """Its targets lack their last dimension."""
+
+    def evaluation(self, seed):
+        return {
+            name: replace(one, targets=one.targets[:, 0]) for name, one in super().evaluation(seed).items()
+        }
+
+
+class GapTask(TenParameterTask):
+    def operands(self, seed):
+        return np.array([[1.0, 0, 1, 0], [0, 1, 0, 1]])
 
 
 def run(unit, seed=0, task=TASK, model=None, **recipe):
@@ -84,16 +99,26 @@ def test_a_trial_of_the_units_of_the_library_refuses_none_and_couples_none(name)
         assert not _Trial(Layer(unit=name, out_features=2), 3).passed()
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_project_acts_on_each_run_by_itself(compiled):
+@pytest.mark.parametrize(
+    ("unit", "compiled"), [(own_units.Normed, False), (own_units.Normed, True), (own_units.Holding, False)]
+)
+def test_project_acts_on_each_run_by_itself(unit, compiled):
     def trained(runs):
-        return Ensemble(runs, compiled=compiled).train().weights["0.weight"]
+        (weights,) = Ensemble(runs, compiled=compiled).train().weights.values()
+        return weights
 
-    assert couples_runs(run(own_units.Normed))
-    runs = [run(own_units.Normed, seed) for seed in range(4)]
+    assert couples_runs(run(unit))
+    runs = [run(unit, seed) for seed in range(4)]
     alone, beside = trained(runs[:1]), trained(runs)
     assert np.linalg.norm(alone[0]) == pytest.approx(1.0, abs=1e-6)
     np.testing.assert_array_equal(alone[0], beside[0])
+
+
+def test_a_unit_that_is_defined_anew_is_tried_anew(monkeypatch):
+    assert not couples_runs(run(own_units.SquareUnit))
+    anew = type("SquareUnit", (own_units.Normed,), {"__module__": own_units.__name__})
+    monkeypatch.setattr(own_units, "SquareUnit", anew)
+    assert couples_runs(run("own_units:SquareUnit"))
 
 
 def test_a_trial_changes_no_number_and_no_generator():
@@ -146,8 +171,22 @@ def test_options_of_an_own_unit_are_those_behind_its_sizes():
         (Stack.of("NMU", 2), TASK, "The model has 2 outputs, but SingleModuleTask has 1"),
         (NODE(layers=(Layer(unit="Linear"),), initial_state=(1.0,)), TASK, "A NODE does not learn a Single"),
         (Stack.of("NMU", 1), DigitSequenceTask(operation="sum", source="sklearn"), "A Stack does not learn"),
+        (
+            NODE(layers=(Layer(unit="Linear"),), initial_state=(1.0,)),
+            FractionalSIRTask(),
+            "has 1 outputs, but",
+        ),
+        (Stack(layers=(Layer(unit="SNMU", options={"noise": "fresh"}),)), TASK, "noise='fresh' draws anew"),
+        (Stack.of("NMU", 1), FlatTask(operation="add"), "validation|valid targets of shape .'examples',."),
     ],
 )
 def test_a_model_that_does_not_fit_its_task_is_refused(model, task, sentence):
     with pytest.raises(ValueError, match=sentence):
         try_units(run("NMU", task=task, model=model))
+
+
+def test_operands_with_gaps_are_not_summed_as_slices():
+    gaps = run("NMU", task=GapTask(targets="float64"), stream="numpy")
+    with pytest.raises(ValueError, match="an operand of GapTask has gaps"):
+        try_units(gaps)
+    try_units(gaps.but(recipe=gaps.recipe.but(stream="own")))

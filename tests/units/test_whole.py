@@ -55,6 +55,18 @@ def test_the_nearest_value_is_as_far_as_the_distance_says(values, weight):
     torch.testing.assert_close((weight - to).abs(), every, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize(
+    ("weight", "values", "expected"),
+    [
+        (torch.tensor([torch.inf, 3.4e7, -1e8]), (-1, 0, 1), [1.0, 1.0, -1.0]),
+        (torch.tensor([300.0], dtype=torch.bfloat16), (-1, 0, 1), [1.0]),
+        (torch.tensor([5000.0], dtype=torch.float16), (0, 1), [1.0]),
+    ],
+)
+def test_large_weights_are_nearest_to_the_last_value(weight, values, expected):
+    assert nearest(weight, values).tolist() == expected
+
+
 def test_nan_stays():
     assert nearest(torch.tensor([torch.nan, 0.6]), (0, 1)).isnan().tolist() == [True, False]
 
