@@ -10,6 +10,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def formula_error(
 
     Raises:
         ImportError: SymPy is not installed.
-        ValueError: formulas of other names, or other inputs than these.
+        ValueError: formulas of other names or of another number, or other inputs than these.
 
     Example:
         >>> import torch
@@ -112,10 +113,13 @@ def formula_error(
     # SymPy would write it as cases, which it multiplies out.
     compute = sympy.lambdify(symbols, list(formulas), [{"Heaviside": np.heaviside}, "numpy"])
     columns = inputs.detach().double().numpy().T
+    found = copy.deepcopy(model).eval()(inputs)
+    if found.shape != (len(inputs), len(formulas)):
+        raise ValueError(
+            f"The outputs must be (examples, {len(formulas)}), one for each formula, but are "
+            f"{tuple(found.shape)}."
+        )
     expected = np.stack([np.broadcast_to(column, len(inputs)) for column in compute(*columns)], -1)
-    training = model.training
-    found = model.eval()(inputs)
-    model.train(training)
     return float(np.abs(found.double().numpy() - expected).max())
 
 
@@ -139,7 +143,15 @@ class _Symbols(fx.Interpreter):
             return super().call_function(target, args, kwargs)
         if target not in _operations():
             raise NotImplementedError(f"This model computes {target}, for which there is no symbol.")
-        return _operations()[target](*tree_map(self._expressions, args), **kwargs)
+        operation = _operations()[target]
+        try:
+            signature(operation).bind(*args, **kwargs)
+        except TypeError:
+            options = ", ".join(f"{name}={value}" for name, value in kwargs.items())
+            raise NotImplementedError(
+                f"This model computes {target} with {options}, for which there is no symbol."
+            ) from None
+        return operation(*tree_map(self._expressions, args), **tree_map(self._expressions, kwargs))
 
     def rounded(self, expression: sympy.Expr) -> sympy.Expr:
         """With the numbers that have met each other rounded as well."""
@@ -168,11 +180,19 @@ class _Symbols(fx.Interpreter):
 def _operations() -> Mapping[Any, Callable[..., Any]]:
     """Operation of PyTorch -> the same on arrays of expressions."""
     import sympy
-    from sympy.logic.boolalg import Boolean
+    from sympy.core.relational import Relational
+    from sympy.logic.boolalg import BooleanAtom, BooleanFunction
+
+    truths = Relational | BooleanFunction | BooleanAtom  # a symbol is a Boolean too
+    bounds = {sympy.Ge: sympy.Max, sympy.Gt: sympy.Max, sympy.Le: sympy.Min, sympy.Lt: sympy.Min}
 
     def each(function: Callable[..., Any], inputs: int = 1) -> Callable[..., np.ndarray]:
         computed = np.frompyfunc(function, inputs, 1)
-        return lambda *args, **_: np.asarray(computed(*args), dtype=object)
+        return lambda *args: np.asarray(computed(*args), dtype=object)
+
+    def scaled(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
+        computed = each(function, 3)
+        return lambda a, b, alpha=1: computed(a, b, alpha)
 
     def clamp(x: np.ndarray, low: Any = None, high: Any = None) -> np.ndarray:
         x = x if low is None else each(sympy.Max, 2)(x, low)
@@ -180,6 +200,9 @@ def _operations() -> Mapping[Any, Callable[..., Any]]:
 
     def summed(x: np.ndarray, dims: Sequence[int], keepdim: bool = False) -> np.ndarray:
         return np.asarray(x.sum(axis=tuple(dims), keepdims=keepdim), dtype=object)
+
+    def sliced(x: np.ndarray, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> np.ndarray:
+        return np.take(x, range(x.shape[dim])[start:end:step], dim)
 
     def unbound(x: np.ndarray, dim: int = 0) -> tuple[np.ndarray, ...]:
         return tuple(np.asarray(one, dtype=object) for one in np.moveaxis(x, dim, 0))
@@ -189,8 +212,10 @@ def _operations() -> Mapping[Any, Callable[..., Any]]:
         return each(lambda a, b: relation(a, b, evaluate=a.count_ops() < 10), 2)
 
     def piece(condition: Any, value: Any, otherwise: Any) -> sympy.Expr:
-        if isinstance(otherwise, sympy.Max | sympy.Min) and value in otherwise.args:
-            return otherwise  # a clamp with a gradient of its own
+        bound = bounds.get(type(condition))
+        if bound and isinstance(otherwise, bound) and condition.lhs == value:
+            if set(otherwise.args) == {value, condition.rhs}:
+                return otherwise  # a clamp with a gradient of its own
         if condition in (True, False):
             return value if condition else otherwise
         return sympy.Piecewise((value, condition), (otherwise, True), evaluate=False)
@@ -199,7 +224,13 @@ def _operations() -> Mapping[Any, Callable[..., Any]]:
         """One for what is true and zero for what is not; a number stays one."""
         if isinstance(a, sympy.StrictLessThan) and a.rhs == 0:
             return sympy.Heaviside(-a.lhs, 0)  # which SymPy leaves alone in long expressions
-        return piece(a, sympy.Integer(1), sympy.Integer(0)) if isinstance(a, Boolean) else a
+        return piece(a, sympy.Integer(1), sympy.Integer(0)) if isinstance(a, truths) else a
+
+    def copied(x: np.ndarray, dtype: torch.dtype | None = None, **_: Any) -> np.ndarray:
+        truncates = dtype is not None and not (dtype.is_floating_point or dtype.is_complex)
+        if truncates and not all(isinstance(a, truths) for a in x.flat):
+            raise NotImplementedError(f"This model computes a copy as {dtype}, for which there is no symbol.")
+        return each(counted)(x)
 
     def smooth(function: Callable[[Any], Any]) -> Callable[..., np.ndarray]:
         def number(a: sympy.Expr) -> sympy.Expr:
@@ -208,11 +239,20 @@ def _operations() -> Mapping[Any, Callable[..., Any]]:
 
         return each(number)
 
+    def softplus(x: np.ndarray, beta: Any = 1, threshold: Any = 20) -> np.ndarray:
+        def number(a: sympy.Expr) -> sympy.Expr:
+            curve = sympy.log(1 + sympy.exp(beta * a)) / beta
+            if threshold >= 20:  # the default, beyond which the line is the curve to ten digits
+                return curve
+            return piece(sympy.Gt(beta * a, threshold, evaluate=a.count_ops() < 10), a, curve)
+
+        return smooth(number)(x)
+
     same = lambda x, *_, **__: x  # noqa: E731
     return {
-        aten.add.Tensor: each(lambda a, b: a + b, 2),
-        aten.sub.Tensor: each(lambda a, b: a - b, 2),
-        aten.rsub.Scalar: each(lambda a, b: b - a, 2),
+        aten.add.Tensor: scaled(lambda a, b, alpha: a + alpha * b),
+        aten.sub.Tensor: scaled(lambda a, b, alpha: a - alpha * b),
+        aten.rsub.Scalar: scaled(lambda a, b, alpha: b - alpha * a),
         aten.mul.Tensor: each(lambda a, b: a * b, 2),
         aten.div.Tensor: each(lambda a, b: a / b, 2),
         aten.reciprocal.default: each(lambda a: 1 / a),
@@ -227,7 +267,7 @@ def _operations() -> Mapping[Any, Callable[..., Any]]:
         aten.sin.default: smooth(sympy.sin),
         aten.tanh.default: smooth(sympy.tanh),
         aten.sigmoid.default: smooth(lambda a: 1 / (1 + sympy.exp(-a))),
-        aten.softplus.default: lambda x, *_: smooth(lambda a: sympy.log(1 + sympy.exp(a)))(x),
+        aten.softplus.default: softplus,
         aten.abs.default: each(sympy.Abs),
         aten.sign.default: each(sympy.sign),
         aten.relu.default: each(lambda a: sympy.Max(a, 0)),
@@ -240,7 +280,7 @@ def _operations() -> Mapping[Any, Callable[..., Any]]:
         aten.eq.Scalar: each(sympy.Eq, 2),
         aten.bitwise_and.Tensor: each(sympy.And, 2),
         aten.where.self: each(piece, 3),
-        aten._to_copy.default: each(counted),
+        aten._to_copy.default: copied,
         aten.sum.dim_IntList: summed,
         aten.mv.default: lambda a, b: np.asarray(a @ b, dtype=object),
         aten.mm.default: lambda a, b: np.asarray(a @ b, dtype=object),
@@ -250,7 +290,7 @@ def _operations() -> Mapping[Any, Callable[..., Any]]:
         aten.squeeze.dim: np.squeeze,
         aten.squeeze_.dim: np.squeeze,
         aten.unbind.int: unbound,
-        aten.slice.Tensor: lambda x, dim, start, end: np.take(x, range(x.shape[dim])[start:end], dim),
+        aten.slice.Tensor: sliced,
         aten.select.int: lambda x, dim, index: np.asarray(np.take(x, index, dim), dtype=object),
         aten.cat.default: lambda parts, dim=0: np.concatenate(parts, dim),
         aten.t.default: np.transpose,

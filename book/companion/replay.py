@@ -116,7 +116,7 @@ def replays(
         choose("model", model, dict.fromkeys(run.labels["model"] for run in recorded))
     found: dict[str, Run] = {}
     for run in recorded:
-        if run.seed < (seeds or 2**32) and (not models or run.labels["model"] in models):
+        if (seeds is None or run.seed < seeds) and (not models or run.labels["model"] in models):
             labels = {
                 "model": run.labels["model"],
                 "range": run.labels["range"],

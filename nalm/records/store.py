@@ -148,7 +148,7 @@ class Store:
         instead_of: Collection[str] = (),
     ) -> None:
         """Add rows; a row whose key is there already is left out, so repeated and concurrent additions double
-        nothing.
+        nothing. Without rows nothing is done.
 
         Args:
             rows: of one batch.
@@ -158,7 +158,8 @@ class Store:
             instead_of: keys of rows that are given up for those added.
 
         Raises:
-            ValueError: a row of another batch.
+            ValueError: a row of another batch, or two rows that have one key and differ in more than batch
+                and seconds.
         """
         self.add_batches(rows, configurations, {batch: provenance}, instead_of)
 
@@ -178,9 +179,12 @@ class Store:
             instead_of: keys of rows that are given up for those added.
 
         Raises:
-            ValueError: a row of another batch.
+            ValueError: a row of another batch, or two rows that have one key and differ in more than batch
+                and seconds.
         """
         rows, added = list(rows), dict(batches)
+        if not rows:
+            return
         if wrong := next((row["key"] for row in rows if row["batch"] not in added), None):
             raise ValueError(
                 f"The row {wrong} is not of the batch {', '.join(map(repr, added))} that it is added with; "
@@ -190,7 +194,7 @@ class Store:
             known, sidecar = self.read(), self.sidecar()
             known = known[~known["key"].isin(instead_of)]
             new = pd.DataFrame(rows)
-            new = new[~new["key"].isin(known["key"])]
+            new = _once(new[~new["key"].isin(known["key"])])
             if new.empty:
                 return
             every = (
@@ -205,19 +209,25 @@ class Store:
             sidecar["configurations"].update(configurations)
             named = {row["key"].rpartition("-")[0]: {name: row[name] for name in NAMES} for row in rows}
             sidecar["names"] = sidecar.get("names", {}) | named
-            added = {name: dict(of) for name, of in added.items() if name in set(new["batch"])}
+            added = {
+                name: {key: value for key, value in of.items() if key != "digest"}
+                for name, of in added.items()
+                if name in set(new["batch"])
+            }
             sidecar["batches"] |= added
-            if instead_of:
-                sidecar["batches"] = {name: sidecar["batches"][name] for name in found}
-            # No row without its provenance, and no digest or number of rows that are not there yet.
+            # No row, old or new, without its provenance, and no digest or number of rows that are not there
+            # yet.
             batches = {
                 name: {key: value for key, value in of.items() if key != "digest" or value == found.get(name)}
                 for name, of in sidecar["batches"].items()
             }
-            self._replace_sidecar(sidecar | {"batches": batches, "rows": min(len(every), sidecar["rows"])})
+            counted = min(len(every), sidecar.get("rows", 0))
+            self._replace_sidecar(sidecar | {"batches": batches, "rows": counted})
             _replace(self.rows_file, text)
+            if instead_of:  # batches without rows go only now, when no old row needs them
+                batches = {name: of for name, of in batches.items() if name in found}
             # Of the others, those that were recorded before there were digests have none.
-            touched = found if instead_of else added
+            touched = batches if instead_of else added
             batches |= {name: batches[name] | {"digest": found[name]} for name in touched}
             self._replace_sidecar(sidecar | {"batches": batches, "rows": len(every)})
 
@@ -315,6 +325,25 @@ def _waiting(file: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _once(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows, each key once: the first is kept. Its batch and its seconds may differ from the others'.
+
+    Raises:
+        ValueError: rows with one key that differ in anything else.
+    """
+    again = rows["key"].duplicated()
+    if not again.any():
+        return rows
+    written = rows.drop(columns=["batch", "seconds"]).to_csv(index=False)
+    different = again & ~_read(io.StringIO(written)).duplicated().to_numpy()
+    if different.any():
+        raise ValueError(
+            f"The row {rows['key'][different].iloc[0]} is added twice with different values; "
+            "nothing was written."
+        )
+    return rows[~again]
 
 
 def _read(text: Path | io.StringIO) -> pd.DataFrame:

@@ -1,9 +1,11 @@
 """The store: nothing recorded is lost or doubled, whatever else happens."""
 
+import errno
 import json
 import os
 import signal
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -257,6 +259,144 @@ def test_a_kill_between_two_writes_harms_nothing(tmp_path, monkeypatch, there, w
     add(store, "b-0", "b-1", "c-0", batch="later")
     rows, sidecar = store.read(), store.sidecar()
     assert len(rows) == there + 3 == sidecar["rows"] and set(rows["batch"]) <= set(sidecar["batches"])
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """A disk that is full when rows are written."""
+    replace = stores._replace
+
+    def refused(file, text):
+        if file.suffix == ".csv":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(file, text)
+
+    @contextmanager
+    def disk():
+        with monkeypatch.context() as context:
+            context.setattr(stores, "_replace", refused)
+            with pytest.raises(OSError, match="No space left on device.*what it holds is unharmed"):
+                yield
+
+    return disk
+
+
+def replaced(store, key, batch):
+    store.add([row(key, batch=batch, test_mse=0.5)], {}, batch, {"device": batch}, [key])
+
+
+def test_rows_that_were_not_replaced_keep_their_provenance(tmp_path, full):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0", batch="old")
+    add(store, "b-0", batch="other")
+    before = store.rows_file.read_bytes()
+    with full():
+        replaced(store, "a-0", "new")
+    assert store.rows_file.read_bytes() == before and store.damaged() == []
+    assert store.read()["batch"].tolist() == ["old", "other"]
+    assert all(store.sidecar()["batches"][name]["device"] == "test" for name in ("old", "other"))
+    replaced(store, "b-0", "later")
+    assert store.read()["batch"].tolist() == ["old", "later"] and store.damaged() == []
+    assert store.sidecar()["batches"].keys() == {"old", "later"} and store.sidecar()["rows"] == 2
+    replaced(store, "a-0", "new")
+    assert store.read()["batch"].tolist() == ["later", "new"]
+    batches = store.sidecar()["batches"]
+    assert {name: of["device"] for name, of in batches.items()} == {"later": "later", "new": "new"}
+
+
+@pytest.mark.parametrize("writes", [0, 1, 2, 3])
+def test_a_kill_while_a_row_is_replaced_harms_nothing(tmp_path, monkeypatch, writes):
+    store, replace, left = Store(tmp_path, EXPERIMENT), stores._replace, [writes]
+    add(store, "a-0", batch="old")
+    add(store, "b-0", "b-1", batch="other")
+
+    def killed(file, text):
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        replace(file, text)
+
+    with monkeypatch.context() as context:
+        context.setattr(stores, "_replace", killed)
+        try:
+            replaced(store, "a-0", "new")
+        except KeyboardInterrupt:
+            assert writes < 3
+    rows, sidecar = store.read(), store.sidecar()
+    assert sorted(rows["key"]) == ["a-0", "b-0", "b-1"] and sidecar["rows"] == 3
+    assert set(rows["batch"]) <= set(sidecar["batches"]) and ("new" in set(rows["batch"])) == (writes >= 2)
+    replaced(store, "b-0", "later")
+    assert set(store.read()["batch"]) == set(store.sidecar()["batches"]) and store.damaged() == []
+
+
+def test_a_row_without_its_batch_hinders_no_replacement(tmp_path):
+    """Files of before may have one."""
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0", batch="gone")
+    add(store, "b-0", batch="other")
+    sidecar = store.sidecar()
+    del sidecar["batches"]["gone"]
+    store.sidecar_file.write_text(json.dumps(sidecar))
+    replaced(store, "b-0", "later")
+    assert store.read()["key"].tolist() == ["a-0", "b-0"] and store.sidecar()["batches"].keys() == {"later"}
+
+
+def test_a_digest_that_comes_with_a_batch_is_not_that_of_rows_to_come(tmp_path, full):
+    there, here = (Store(tmp_path / name, EXPERIMENT) for name in ("there", "here"))
+    add(there, "a-0")
+    add(here, "b-0", batch="other")
+    with full():
+        here.add_batches([row("a-0")], {}, there.sidecar()["batches"])
+    assert here.read()["key"].tolist() == ["b-0"] and here.damaged() == []
+    here.add_batches([row("a-0")], {}, there.sidecar()["batches"])
+    assert here.sidecar()["batches"]["b"] == there.sidecar()["batches"]["b"]
+
+
+@pytest.mark.parametrize("there", [0, 1])
+def test_a_key_that_comes_twice_at_once_is_recorded_once(tmp_path, there):
+    store = Store(tmp_path, EXPERIMENT)
+    if there:
+        add(store, "b-0")
+    twice = [row("a-0", nan_at=float("nan")), row("a-1"), row("a-0", batch="b2", seconds=0.2)]
+    store.add_batches(twice, {}, {"b": {"device": "test"}, "b2": {"device": "other"}})
+    assert store.read()["key"].tolist() == ["b-0"] * there + ["a-0", "a-1"]
+    assert store.sidecar()["batches"].keys() == {"b"} and store.damaged() == []
+
+
+def test_a_key_that_comes_twice_with_other_results_is_refused(tmp_path):
+    store = Store(tmp_path, EXPERIMENT)
+    twice = [row("b-0"), row("a-0"), row("a-0", test_mse=0.5)]
+    with pytest.raises(
+        ValueError, match=r"The row a-0 is added twice with different values; nothing was written\."
+    ):
+        store.add(twice, {}, "b", {"device": "test"})
+    assert not store.rows_file.exists() and not store.sidecar_file.exists()
+    add(store, "a-0", "b-0")
+    before = store.rows_file.read_bytes(), store.sidecar_file.read_bytes()
+    store.add(twice, {}, "b", {"device": "test"})  # the key is there already
+    with pytest.raises(ValueError, match="The row a-0 is added twice"):
+        store.add(twice, {}, "b", {"device": "test"}, ["a-0"])
+    assert (store.rows_file.read_bytes(), store.sidecar_file.read_bytes()) == before
+
+
+def test_no_rows_change_nothing(tmp_path):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store)
+    assert not list(tmp_path.iterdir())
+    add(store, "a-0")
+    before = store.rows_file.read_bytes(), store.sidecar_file.read_bytes()
+    store.add([], {}, "b2", {"device": "test"}, ["a-0"])
+    assert (store.rows_file.read_bytes(), store.sidecar_file.read_bytes()) == before
+
+
+def test_a_sidecar_without_a_number_of_rows_can_be_added_to(tmp_path):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    sidecar = store.sidecar()
+    del sidecar["rows"]
+    store.sidecar_file.write_text(json.dumps(sidecar))
+    add(store, "b-0", batch="b2")
+    assert store.read()["key"].tolist() == ["a-0", "b-0"] and store.sidecar()["rows"] == 2
 
 
 @pytest.mark.parametrize("name", ["division", "Division/Fig 3", "../x/y", "a/b/c", ""])

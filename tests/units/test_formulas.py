@@ -65,11 +65,66 @@ def test_other_layers_and_other_units():
     assert formula_error(formula(mixed, NAMES), NAMES, mixed, X.float()) < 1e-6
 
 
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+OPERATIONS = {
+    "add alpha": lambda x: torch.add(x[..., :1], x[..., 1:2], alpha=2),
+    "sub alpha": lambda x: torch.sub(x[..., :1], x[..., 1:2], alpha=0.5),
+    "rsub alpha": lambda x: torch.rsub(x, 3.0, alpha=2),
+    "softplus beta": nn.Softplus(beta=5),
+    "softplus threshold": nn.Softplus(beta=0.5, threshold=0.3),
+    "where is no clamp": lambda x: torch.where(x < 0, x, torch.relu(x)),
+    "where has another bound": lambda x: torch.where(x >= -1, x, torch.relu(x)),
+    "where asks another": lambda x: torch.where(x[..., :1] >= 0, x[..., 1:2], torch.relu(x[..., 1:2])),
+    "float": lambda x: x.float().double(),
+    "truths": lambda x: (x < 0).long().double(),
+    "step": lambda x: x[..., ::2],
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_is_computed_with_its_options(name):
+    model = Function(OPERATIONS[name])
+    assert formula_error(formula(model, NAMES), NAMES, model, X) < 1e-6
+
+
+@pytest.mark.parametrize(
+    "relation, bound", [(torch.ge, "Max(0, a)"), (torch.gt, "Max(0, a)"), (torch.le, "Min(0, a)")]
+)
+def test_a_clamp_with_a_gradient_of_its_own_is_a_clamp(relation, bound):
+    clamp = {"Max": {"min": 0}, "Min": {"max": 0}}[bound[:3]]
+    model = Function(lambda x: torch.where(relation(x, 0), x, x.detach().clamp(**clamp)))
+    assert str(formula(model, ["a"])[0]) == bound
+
+
+@pytest.mark.parametrize(
+    "function, computes",
+    [
+        (lambda x: (x / 4).long().double(), "a copy as torch.int64"),
+        (lambda x: x.to(torch.uint8).double(), "a copy as torch.uint8"),
+        (lambda x: x.bool().double(), "a copy as torch.bool"),
+        (lambda x: x.unsqueeze(0).sum(0, dtype=torch.int64), "aten.sum.dim_IntList with dtype=torch.int64"),
+    ],
+)
+def test_an_option_that_has_no_symbol_is_refused(function, computes):
+    with pytest.raises(NotImplementedError, match=f"^This model computes {computes}, for which there is no"):
+        formula(Function(function), NAMES)
+
+
 def test_the_model_stays_as_it_is():
-    model = nn.Sequential(NRU(2, 1)).train()
+    model = nn.Sequential(NRU(2, 1), nn.Dropout()).train()
+    model[1].eval()
     before = model[0].weight.clone()
     formula_error(formula(model, ["a", "b"], digits=0), ["a", "b"], model, torch.ones(1, 2))
-    assert model.training and model[0].training and model[0].weight.dtype == torch.float32
+    assert model.training and model[0].training and not model[1].training
+    assert model[0].weight.dtype == torch.float32
     assert torch.equal(model[0].weight, before) and model[0].weight.requires_grad
 
 
@@ -100,5 +155,9 @@ def test_what_has_no_formula_is_said_in_a_sentence():
         formula_error(sums, ["a"], NAU(2, 1), torch.ones(1, 1))
     with pytest.raises(ValueError, match=r"The inputs must be \(examples, 2\), but are \(1, 3\)"):
         formula_error(sums, ["a", "b"], NAU(2, 1), torch.ones(1, 3))
+    with pytest.raises(
+        ValueError, match=r"The outputs must be \(examples, 1\), one for .*, but are \(4, 2\)"
+    ):
+        formula_error(sums, ["a", "b"], NAU(2, 2), torch.ones(4, 2))
     with pytest.raises(ValueError, match=r"NAU takes inputs of shape \(\.\.\., 2\)"):
         formula(NAU(2, 1), NAMES)

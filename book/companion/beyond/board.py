@@ -263,7 +263,8 @@ def own_runs(
         penalties=(Discretisation(weight=penalty, **ramp),) if penalty else (),
     )
     model = Stack.of(unit, 1)
-    labels = {"model": model.layers[0].unit.rpartition(":")[2], "operation": operation}
+    name = model.layers[0].unit.rpartition(":")[2]
+    labels = {"model": f"{name} (yours)" if name in leaderboard.UNITS else name, "operation": operation}
     labels |= {"inputs": str(inputs), "arm": ARMS[0]}
     return [
         Run(task=task, model=model, recipe=recipe, seed=seed, threshold=thresholds.FIXED, labels=labels)

@@ -192,10 +192,11 @@ def part(rows: pd.DataFrame, p: SimpleNamespace) -> pd.DataFrame:
 
     Args:
         rows: with the chosen settings.
-        p: parameters ``units``, ``operations``, ``inputs``, ``ranges`` and ``seeds``.
+        p: parameters ``units``, ``operations``, ``inputs``, ``ranges``, ``seeds`` and ``iterations``.
     """
     if rows.empty:
         return rows
+    rows = rows[rows["iterations"] == rows["inputs"].astype(int).map(ITERATIONS).clip(upper=p.iterations)]
     asked = {"model": p.units, "operation": p.operations, "inputs": p.inputs, "range": p.ranges}
     here = [rows[column].isin(values) for column, values in asked.items()]
     return rows[np.all([*here, rows["seed"].isin(FRESH_SEEDS[: p.seeds])], axis=0)]

@@ -113,6 +113,8 @@ def stated(rows: pd.DataFrame, item: str, names: dict[str, str] | None = None) -
         place = None if one["range"] == EVERYWHERE else [one["range"]]
         runs = part(rows, one["model"], place)
         independent = measures.independent_runs(runs["success"], runs["seed"]) if len(runs) else None
+        if independent:  # theirs have 25 seeds, whichever number ours have
+            independent = min(independent * 25 / runs["seed"].nunique(), 25 if place else 225)
         theirs = rate(one["success"], 25 if place else 225, independent)
         found.append(
             Comparison(f"{one['model']} on {one['range']}", success(rows, one["model"], place), theirs)

@@ -684,7 +684,8 @@ def rate(number: float, runs: int, independent: float | None = None) -> Interval
     solved = round(number * runs)
     if independent is None:
         return measures.success_rate([True] * solved + [False] * (runs - solved))
-    return Interval(solved / runs, *wilson(solved / runs, independent), runs)
+    low, high = wilson(solved / runs, independent)
+    return Interval(solved / runs, low if solved else 0.0, high if solved < runs else 1.0, runs)
 
 
 def student(number: float, standard_error: float, runs: int) -> Interval:

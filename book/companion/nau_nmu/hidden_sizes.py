@@ -197,7 +197,7 @@ def replayed_sizes(rows: Rows, again: Rows) -> tuple[Table, dict[str, str]]:
 
     Args:
         rows: from the first draw.
-        again: from the authors'. Sizes with fewer of them than are drawn are left out.
+        again: from the authors'. Sizes with fewer runs, of either, than are drawn are left out.
     """
     theirs = values("Fig7")
     lines: list[dict[str, object]] = []
@@ -207,7 +207,7 @@ def replayed_sizes(rows: Rows, again: Rows) -> tuple[Table, dict[str, str]]:
         rate, time = (theirs[size, "NMU", what] for what in ("success", "solved_at_mean"))
         arms = {"first weights": rows, "replay": again}
         parts = {name: arm.of(hidden=size, model="NMU", iterations=_FULL) for name, arm in arms.items()}
-        if len(parts["replay"]) < rate.n:
+        if min(map(len, parts.values())) < rate.n:
             continue
         line: dict[str, object] = {"hidden size": size, "solved, published": f"{rate.estimate * rate.n:.0f}"}
         line |= {f"solved, {name}": part.count() for name, part in parts.items()}

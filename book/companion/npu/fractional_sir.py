@@ -190,11 +190,17 @@ def share(rows: pd.DataFrame, model: str, limit: float, name: str = "") -> Compa
     ``name``: of the arm, where it is not the model's.
     """
     theirs = printed_runs()
-    ours = rows[rows["model"] == (name or model)]["valid_mse"] < limit
+    part = rows[rows["model"] == (name or model)]
     printed = theirs[theirs["model"] == model]["valid_mse"] < limit
     what = f"{model}: runs with an MSE below {text(limit)}"
-    rates = measures.success_rate(ours), measures.success_rate(printed)
+    rates = fitted(part, limit), measures.success_rate(printed)
     return Comparison(what, *rates, family=len(MODELS) * len(LIMITS))
+
+
+def fitted(rows: pd.DataFrame, limit: float) -> measures.Interval:
+    """The share of runs below an MSE. Those of one hidden size and seed start from the same weights."""
+    starts = rows["hidden"].astype(str) + " " + rows["seed"].astype(str)
+    return measures.success_rate(rows["valid_mse"] < limit, seeds=starts)
 
 
 def terms(rows: pd.DataFrame) -> np.ndarray:

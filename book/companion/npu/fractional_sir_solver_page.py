@@ -10,10 +10,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from companion import measures
 from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.tables import Table, text
-from companion.npu.fractional_sir import SOLVERS, share, true_error
+from companion.npu.fractional_sir import SOLVERS, fitted, share, true_error
 from companion.npu.fractional_sir_page import (
     EARLY,
     SHORT,
@@ -47,7 +46,7 @@ def with_text(every: Rows, p: SimpleNamespace) -> tuple[Table, Numbers]:
         if model in p.models:
             line = {"model": model, "published, all h": share(of_code.frame, model, 0.1).published}
             for arm, group in arms.items():
-                line[f"settings of the {arm}"] = measures.success_rate(group.frame["valid_mse"] < 0.1)
+                line[f"settings of the {arm}"] = fitted(group.frame, 0.1)
             line |= {f"median MSE, {arm}": group.frame["valid_mse"].median() for arm, group in arms.items()}
             lines.append(line)
     caption = f"Share of runs with a training MSE below 0.1, h = {sizes_said(p.as_in_text)}"
@@ -61,7 +60,7 @@ def by_solver(every: Rows, p: SimpleNamespace) -> tuple[Table, Numbers]:
     for model, (solver, name) in product(p.models, SOLVERS.items()):
         group = both[solver].of(model=model).frame
         line = {"model": model, "solver": name, "runs": len(group)}
-        line["MSE below 0.1"] = measures.success_rate(group["valid_mse"] < 0.1)
+        line["MSE below 0.1"] = fitted(group, 0.1)
         line |= {"median MSE": group["valid_mse"].median(), "lowest MSE": group["valid_mse"].min()}
         lines.append(line | {"lowest MSE on [200, 400]": group["test_mse"].min()})
     for name, model in SHORT.items():
@@ -81,7 +80,7 @@ def detours(tested: Rows, p: SimpleNamespace) -> tuple[Table, Numbers]:
     for name in [*powers(p), *map(frozen, p.frozen), *POSITIVE]:
         group = tested.of(model=name).frame
         line = {"arm": name, "runs": len(group)}
-        line["MSE below 0.1"] = measures.success_rate(group["valid_mse"] < 0.1)
+        line["MSE below 0.1"] = fitted(group, 0.1)
         line["median MSE"] = group["valid_mse"].median()
         full = (group["finish_iterations"] >= p.finish).sum()
         line[f"all {p.finish:,} iterations of L-BFGS"] = int(full)

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from nalm.records import PUBLISHED
+from nalm.units.checks import choose
 
 from companion import sealed
 from companion.experiment import replays_of
@@ -152,7 +153,14 @@ def strength(item: Item, rows: pd.DataFrame, samples: int = 20, seed: int = 0) -
     return Strength(1 - float(np.mean([fall(sample) for sample in again])), lost)
 
 
-_RANKS: tuple[Verdict, ...] = ("reproduced", "reproduced so far", "open", "differs, explained", "differs")
+_RANKS: tuple[Verdict, ...] = (
+    "replayed",
+    "reproduced",
+    "reproduced so far",
+    "open",
+    "differs, explained",
+    "differs",
+)
 """The best first."""
 
 
@@ -177,6 +185,8 @@ def recorded(file: Path = FILE) -> dict[tuple[str, str], Strength]:
 
 def main(names: Sequence[str] = (), file: Path = FILE) -> None:
     """Measure the strength of every item, or of some, ``"division Figure 3"``, and write each at once."""
+    for name in names:
+        choose("item", name, [f"{one.paper} {one.name}" for one in ITEMS])
     lines = {(one["paper"], one["item"]): one for one in _lines(file)}
     for item in [one for one in ITEMS if not names or f"{one.paper} {one.name}" in names]:
         line = measured(item)
@@ -193,4 +203,7 @@ def _lines(file: Path) -> list[dict]:
 
 
 if __name__ == "__main__":  # make strength
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except ValueError as error:
+        sys.exit(str(error))

@@ -116,6 +116,11 @@ def _sealed(folder: Path) -> bool:
 
 def _confirm(options: argparse.Namespace) -> int:
     failed = False
+    others = {name: getattr(options, name) for name in ("iterations", "seconds", "stale", "device", "key")}
+    if ignored := [f"--{name}" for name, value in others.items() if value not in (None, False, "", "cpu")]:
+        raise ValueError(
+            f"--confirm draws from all older rows and trains on this CPU; leave out {', '.join(ignored)}."
+        )
     if not experiments(options.folder):
         raise ValueError(f"There are no results in {options.folder}.")
     for name in [

@@ -113,8 +113,8 @@ def _plan(name: str, source: Store, target: Store, replace_older: bool) -> tuple
             continue
         if not (replace_older and mine["older"] and not older[row["key"]]):
             raise ValueError(
-                f"{name}: {row['key']} has other results here (test_mse {mine['test_mse']:g}) than in "
-                f"{source.rows_file} ({row['test_mse']:g})."
+                f"{name}: {row['key']} has other results here (test_mse {_number(mine['test_mse'])}) than in "
+                f"{source.rows_file} ({_number(row['test_mse'])})."
             )
         instead_of.add(row["key"])
     added = [row for row in records if row["key"] not in known or row["key"] in instead_of]
@@ -167,6 +167,10 @@ def _known_code(
 def _sources_at(commit: str) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as scratch:
         return sources_in(library_at(commit, Path(scratch)) / "nalm")
+
+
+def _number(value: Any) -> str:
+    return "NaN" if pd.isna(value) else f"{value:g}"
 
 
 def main(arguments: list[str] | None = None) -> int:
