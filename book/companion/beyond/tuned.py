@@ -196,7 +196,7 @@ def part(rows: pd.DataFrame, p: SimpleNamespace) -> pd.DataFrame:
     """
     if rows.empty:
         return rows
-    rows = rows[rows["iterations"] == rows["inputs"].astype(int).map(ITERATIONS).clip(upper=p.iterations)]
+    rows = rows[rows["iterations"] == (p.iterations or rows["inputs"].astype(int).map(ITERATIONS))]
     asked = {"model": p.units, "operation": p.operations, "inputs": p.inputs, "range": p.ranges}
     here = [rows[column].isin(values) for column, values in asked.items()]
     return rows[np.all([*here, rows["seed"].isin(FRESH_SEEDS[: p.seeds])], axis=0)]

@@ -197,7 +197,8 @@ def replayed_sizes(rows: Rows, again: Rows) -> tuple[Table, dict[str, str]]:
 
     Args:
         rows: from the first draw.
-        again: from the authors'. Sizes with fewer runs, of either, than are drawn are left out.
+        again: from the authors'. Sizes with fewer of them than are drawn are left out, and so are the first
+            ones of a size that has fewer.
     """
     theirs = values("Fig7")
     lines: list[dict[str, object]] = []
@@ -207,7 +208,7 @@ def replayed_sizes(rows: Rows, again: Rows) -> tuple[Table, dict[str, str]]:
         rate, time = (theirs[size, "NMU", what] for what in ("success", "solved_at_mean"))
         arms = {"first weights": rows, "replay": again}
         parts = {name: arm.of(hidden=size, model="NMU", iterations=_FULL) for name, arm in arms.items()}
-        if min(map(len, parts.values())) < rate.n:
+        if len(parts["replay"]) < rate.n:
             continue
         line: dict[str, object] = {"hidden size": size, "solved, published": f"{rate.estimate * rate.n:.0f}"}
         line |= {f"solved, {name}": part.count() for name, part in parts.items()}
@@ -215,7 +216,7 @@ def replayed_sizes(rows: Rows, again: Rows) -> tuple[Table, dict[str, str]]:
         line |= {f"solved at, {name}": part.solved.whole("solved_at") for name, part in parts.items()}
         lines.append(line)
         for arm, part in zip(off, parts.values(), strict=True):
-            if len(part):
+            if len(part) >= rate.n:
                 off[arm].append(abs(part.success.sum() - rate.estimate * rate.n))
                 apart[arm].append(abs(part.solved.frame["solved_at"].mean() / time.estimate - 1))
     numbers = {"sizes": ", ".join(str(line["hidden size"]) for line in lines) or NOT_RUN}
