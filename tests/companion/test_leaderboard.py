@@ -341,5 +341,5 @@ def test_fresh_noise_is_refused_in_an_ensemble():
     recipe = Recipe(iterations=5, optimiser=Adam(lr=1e-3))
     run = leaderboard.runs_of("mul", 2, 1, ["sNMU"], ["U[1,2)"])[0]
     layer = Stack.of("SNMU", 1).layers[0].but(options={"noise": "fresh"})
-    with pytest.raises(RuntimeError, match="randomness"):
+    with pytest.raises(ValueError, match="noise='fresh' draws anew in each forward pass"):
         Ensemble([run.but(model=Stack(layers=(layer,)), recipe=recipe)], compiled=False).train()

@@ -518,9 +518,9 @@ def _penalties(operation, at, error=1e-5, solved=50):
     [
         ("add", {"at": 20_000, "solved": 48}, ""),
         ("add", {"at": 20_000, "solved": 40}, "success rate with the chosen factor, in Table 2"),
-        ("add", {"at": 2_000_000}, "solved at is below 1,600,000 with every factor"),
+        ("add", {"at": 2_000_000}, "solved at may be below 1,600,000 with every factor"),
         ("sub", {"at": 4_900}, ""),
-        ("sub", {"at": 5_100}, "solved at is below 5,000 with every factor"),
+        ("sub", {"at": 5_100}, "solved at may be below 5,000 with every factor"),
         ("mul", {"at": 1_500_000, "error": 1e-4}, ""),
         ("mul", {"at": 1_500_000, "error": 1e-3}, "the sparsity error may be below 0.0006 with every factor"),
     ],
@@ -1048,7 +1048,7 @@ def test_writing_and_checking(book, capsys):
     board = scoreboard.load(book / "book" / "results" / "scoreboard.csv")
     assert (
         _item(board, "division", "Figure 3")["command"]
-        == "papermill book/division/no-redundancy.ipynb out.ipynb"
+        == "make rerun CHAPTER=book/division/no-redundancy.ipynb"
     )
     assert _item(board, "division", "Figure 3")["verdict"] == "reproduced"
     counted = scoreboard.summary(board).frame.set_index(["kind", "paper"])
@@ -1174,7 +1174,7 @@ def test_the_committed_scoreboard_is_current(monkeypatch):
         ("nau-nmu", "Figure 9", "0.7 [0.604, 0.781]", "18 of 19"),
         ("nau-nmu", "Figure 12", "0.98 [0.895, 0.996]", "4 of 4"),
         ("npu", "Table 1", "1.47e-06 [7.13e-08, 7.61e-06]", "24 of 24"),
-        ("npu", "Figure 4", "0.62 [0.522, 0.709]", "7 of 10"),
+        ("npu", "Figure 4", "0.62 [0.511, 0.718]", "8 of 10"),
         ("npu", "Figure 6", "0.00129", "20 of 22"),
         ("npu", "Figure 7", "52", "39 of 44"),
         ("division", "Figure 3", "0.48 [0.3, 0.665]", "24 of 24"),

@@ -186,7 +186,8 @@ def test_a_task_without_such_batches_is_refused(task):
 def test_targets_in_float64_are_rounded_once(task):
     """Sums of numbers in float32 are exact in float64, in whatever order."""
     noise = torch.rand(task.in_features, 64, generator=torch.Generator().manual_seed(0))
-    x, found = task.but(targets="float64").batch(noise, task.constants(5), {})
+    in_float64 = task.but(targets="float64")
+    x, found = in_float64.batch(noise, in_float64.constants(5), {})
     same, _ = task.batch(noise, task.constants(5), {})
     assert torch.equal(x, same) and found.dtype == torch.float32
     a, b = task.operands(5) @ x.double().numpy().T
