@@ -146,3 +146,11 @@ def test_published_confirmations_name_rows_that_are_there():
         keys = set(store.read()["key"])
         for note in store.sidecar().get("confirmations", []):
             assert note["rows"] and set(note["rows"]) <= keys and len(note["rows"]) <= note["of"]
+
+
+@pytest.mark.parametrize(
+    "option", [["--key", "abc"], ["--stale"], ["--device", "cuda"], ["--iterations", "5"]]
+)
+def test_options_that_a_confirmation_does_not_have_are_refused(option, tmp_path, capsys):
+    assert verify.main(["--confirm", *option, "--folder", str(tmp_path)]) == 2
+    assert f"leave out {option[0]}." in capsys.readouterr().err

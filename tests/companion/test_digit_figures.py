@@ -7,11 +7,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from companion import measures
 from companion.experiment.rows import Rows
 from companion.experiment.statements import Claim, Comparison
 from companion.figures import over_lengths
 from companion.nau_nmu import digits, drawn, sequential_mnist, sequential_sums
 from companion.nau_nmu.digit_runs import ITERATIONS, LENGTHS, MODELS
+from companion.recorded import read
 from companion.scoreboard import board
 from companion.scoreboard.page import missing, readme_block
 from scipy.stats import t
@@ -233,3 +235,16 @@ def test_the_scoreboard_counts_a_horizon_apart():
     (left,) = missing(found).frame.to_dict("records")
     assert (left["runs recorded"], left["of"], left["hours spent"]) == (0, 70, 70)
     assert left["hours to go"] == round(70 * 388_388 / 42_680)
+
+
+def test_samples_without_a_threshold_say_nothing():
+    rows = read("nau-nmu/sequential-mnist")
+    one = rows[
+        (rows["model"] != digits.REFERENCE["product"]) & (rows["iterations"] == digits.JUDGED_FROM["product"])
+    ]
+    assert list(digits.figure("Figure 4", one)) == []
+
+
+def test_most_runs_are_more_than_half_of_them():
+    few = {length: measures.success_rate([True, False, False, False, False]) for length in (1, 2)}
+    assert [claim.agrees for claim in digits._mostly("most runs", few)] == [False]

@@ -1,5 +1,7 @@
 """The leaderboard: its runs, thresholds, ranks, table, and the search that tunes all units alike."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -343,3 +345,16 @@ def test_fresh_noise_is_refused_in_an_ensemble():
     layer = Stack.of("SNMU", 1).layers[0].but(options={"noise": "fresh"})
     with pytest.raises(ValueError, match="noise='fresh' draws anew in each forward pass"):
         Ensemble([run.but(model=Stack(layers=(layer,)), recipe=recipe)], compiled=False).train()
+
+
+def test_a_unit_of_ones_own_is_not_taken_for_one_of_the_book(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("from nalm import NAU\n\n\nclass NMU(NAU):\n    pass\n")
+    (run, *_) = board.own_runs(f"{tmp_path}/mine.py:NMU", "mul", 2, 1, lr=0.1, penalty=0.0, iterations=10)
+    assert run.labels["model"] == "NMU (yours)"
+
+
+def test_tuned_rows_of_another_length_are_left_out():
+    rows, _ = tuned.recorded()
+    page = {"units": UNITS, "operations": list(OPERATIONS), "inputs": [2, 10], "ranges": list(UNIFORM_RANGES)}
+    asked = [tuned.part(rows, SimpleNamespace(**page, seeds=5, iterations=n)) for n in (0, 1000)]
+    assert len(asked[0]) and set(asked[0]["iterations"]) == {50_000, 100_000} and asked[1].empty

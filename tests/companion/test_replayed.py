@@ -253,3 +253,7 @@ def test_what_a_figure_of_replays_draws_is_each_run_once(page, name):
     assert not rows.duplicated([name, "model", "seed"]).any()
     assert {"NMU"} < set(rows["model"]) and set(rows["iterations"]) == {5_000_000}
     assert rows[rows["model"] == "NMU"].groupby(name).size().eq(50).all()
+
+
+def test_no_seeds_are_none_and_not_all():
+    assert replays("nau-nmu/ten-parameter", models=("NALU",), seeds=0) == []

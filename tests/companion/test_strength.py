@@ -8,7 +8,16 @@ import pytest
 from companion.experiment.statements import Claim, Item
 from companion.resampling import drawn_again
 from companion.scoreboard import ITEMS
-from companion.scoreboard.strength import CORRUPTIONS, SEEN, corrupted, falls, recorded, rows_of, strength
+from companion.scoreboard.strength import (
+    CORRUPTIONS,
+    SEEN,
+    corrupted,
+    falls,
+    main,
+    recorded,
+    rows_of,
+    strength,
+)
 
 JUDGED = recorded()
 SEES = [(place, one.sees[0]) for place, one in JUDGED.items() if one.sees]  # `make strength` asks all
@@ -133,3 +142,8 @@ def test_seeds_are_drawn_with_all_their_rows_and_count_as_others():
         pairs = sample.groupby("seed")["of"].agg(["size", "nunique"])
         assert (pairs["size"] == 2).all() and (pairs["nunique"] == 1).all() and len(pairs) == 20
         assert sample["of"].nunique() < 20
+
+
+def test_an_unknown_item_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="Unknown item 'division Figure 33': did you mean 'division Figure"):
+        main(["division Figure 33"], tmp_path / "strength.csv")
