@@ -131,7 +131,7 @@ def independent_runs(success: Sequence[bool], seeds: Sequence[int]) -> float:
     outcomes = np.asarray(success, dtype=float)
     _, places = np.unique(np.asarray(seeds), return_inverse=True)
     groups, rate = int(places.max()) + 1, outcomes.mean()
-    if groups == outcomes.size:
+    if groups in (1, outcomes.size):  # one seed says nothing of others
         return float(groups)
     apart = np.bincount(places, outcomes - rate)
     variance = groups / max(groups - 1, 1) * np.sum(apart**2) / outcomes.size**2

@@ -286,3 +286,7 @@ def test_intervals_of_runs_that_share_seeds_cover():
         for shared in inside:
             inside[shared] += 0.5 in measures.success_rate(won, seeds=seeds if shared else None)
     assert inside[True] >= 0.92 * 400 and inside[False] < 0.8 * 400
+
+
+def test_runs_of_one_seed_count_as_one():
+    assert measures.independent_runs([True, False, True, True], seeds=[7] * 4) == 1.0
