@@ -283,6 +283,18 @@ def test_the_source_is_that_of_the_class_that_was_imported(tmp_path, monkeypatch
     assert code.code(asked) == before and code.code_on_disk([asked]) is None
 
 
+@pytest.mark.parametrize("edited", ["late_unit", "late_helper"])
+def test_a_file_that_was_edited_since_its_import_is_not_what_trains(edited, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    files = {"late_unit": SQUARE.replace("helper", "late_helper"), "late_helper": HELPER}
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    asked = run("late_unit:Square")
+    own_code._known.cache_clear()  # nothing was asked for yet
+    (tmp_path / f"{edited}.py").write_text(files[edited].replace("0.5", "0.9").replace("2", "3"))
+    assert code.code_on_disk([asked]) is None
+
+
 def test_a_class_without_a_source_is_refused():
     code = "from nalm import NMU; from nalm.models import Stack\nclass A(NMU): pass\nStack.of(A, 1)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

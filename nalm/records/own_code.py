@@ -40,8 +40,41 @@ def _known(
 
 
 def own_is_unchanged(classes: frozenset[type]) -> bool:
-    """Whether the files still say what :func:`own_sources` found in them."""
-    return own_sources(classes) == _read(classes)
+    """Whether the files still say what :func:`own_sources` found in them, and what was imported."""
+    found = own_sources(classes)
+    return found == _read(classes) and all(map(_is_as_imported, found))
+
+
+def _is_as_imported(name: str) -> bool:
+    """Whether the functions and methods of a module are those that its file has now."""
+    module, file = sys.modules.get(name), None if is_main(name) and cells() else _file(name)
+    if file is None:
+        return True
+    written = dict(_codes(compile(file.read_text(encoding="utf-8"), str(file), "exec")))
+    values = list(vars(module).values())
+    values += [one for value in values if isinstance(value, type) for one in vars(value).values()]
+    return all(
+        _steps(code) == _steps(written.get(code.co_qualname))
+        for code in (getattr(value, "__code__", None) for value in values)
+        if isinstance(code, CodeType)
+        and Path(code.co_filename).resolve() == file
+        and "@pytest_ar" not in code.co_names  # pytest writes assertions anew
+    )
+
+
+def _codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield one.co_qualname, one
+            yield from _codes(one)
+
+
+def _steps(code: CodeType | None) -> tuple | None:
+    """What a function does, without the functions in it."""
+    if code is None:
+        return None
+    values = tuple(repr(one) for one in code.co_consts if not isinstance(one, CodeType))
+    return code.co_code, code.co_names, values
 
 
 def _read(classes: Iterable[type]) -> dict[str, str]:
