@@ -168,7 +168,7 @@ def run_all(
                 retrain,
             )
         # what was just trained counts, even if its file was edited meanwhile, so that its code is not known
-        known = _known(sources, keys, False) | _known(sources, keys, retrain)
+        known = _known(sources, keys, False) | (_known(sources, keys, True) if retrain else {})
     if progress:
         _say_where_from(known)
     if missing == len(runs) and not train:

@@ -236,25 +236,38 @@ def test_lost_rows_are_not_begun_anew(tmp_path):
     assert store.sidecar_file.read_bytes() == before and not store.rows_file.exists()
 
 
+@pytest.fixture
+def killed_after(monkeypatch):
+    """Does something that writes three files, and is killed after some of them."""
+    replace = stores._replace
+
+    def run(writes, write):
+        left = [writes]
+
+        def killed(file, text):
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            replace(file, text)
+
+        with monkeypatch.context() as context:
+            context.setattr(stores, "_replace", killed)
+            try:
+                write()
+            except KeyboardInterrupt:
+                assert writes < 3
+
+    return run
+
+
 @pytest.mark.parametrize("there", [0, 2])
 @pytest.mark.parametrize("writes", [0, 1, 2, 3])
-def test_a_kill_between_two_writes_harms_nothing(tmp_path, monkeypatch, there, writes):
-    store, replace, left = Store(tmp_path, EXPERIMENT), stores._replace, [writes]
+def test_a_kill_between_two_writes_harms_nothing(tmp_path, killed_after, there, writes):
+    store = Store(tmp_path, EXPERIMENT)
     if there:
         add(store, "a-0", "a-1")
 
-    def killed(file, text):
-        if not left[0]:
-            raise KeyboardInterrupt
-        left[0] -= 1
-        replace(file, text)
-
-    with monkeypatch.context() as context:
-        context.setattr(stores, "_replace", killed)
-        try:
-            add(store, "b-0", "b-1", batch="killed")
-        except KeyboardInterrupt:
-            assert writes < 3
+    killed_after(writes, lambda: add(store, "b-0", "b-1", batch="killed"))
     assert len(store.read()) == there + (2 if writes >= 2 else 0)
     add(store, "b-0", "b-1", "c-0", batch="later")
     rows, sidecar = store.read(), store.sidecar()
@@ -305,23 +318,12 @@ def test_rows_that_were_not_replaced_keep_their_provenance(tmp_path, full):
 
 
 @pytest.mark.parametrize("writes", [0, 1, 2, 3])
-def test_a_kill_while_a_row_is_replaced_harms_nothing(tmp_path, monkeypatch, writes):
-    store, replace, left = Store(tmp_path, EXPERIMENT), stores._replace, [writes]
+def test_a_kill_while_a_row_is_replaced_harms_nothing(tmp_path, killed_after, writes):
+    store = Store(tmp_path, EXPERIMENT)
     add(store, "a-0", batch="old")
     add(store, "b-0", "b-1", batch="other")
 
-    def killed(file, text):
-        if not left[0]:
-            raise KeyboardInterrupt
-        left[0] -= 1
-        replace(file, text)
-
-    with monkeypatch.context() as context:
-        context.setattr(stores, "_replace", killed)
-        try:
-            replaced(store, "a-0", "new")
-        except KeyboardInterrupt:
-            assert writes < 3
+    killed_after(writes, lambda: replaced(store, "a-0", "new"))
     rows, sidecar = store.read(), store.sidecar()
     assert sorted(rows["key"]) == ["a-0", "b-0", "b-1"] and sidecar["rows"] == 3
     assert set(rows["batch"]) <= set(sidecar["batches"]) and ("new" in set(rows["batch"])) == (writes >= 2)

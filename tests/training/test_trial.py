@@ -185,6 +185,12 @@ def test_a_model_that_does_not_fit_its_task_is_refused(model, task, sentence):
         try_units(run("NMU", task=task, model=model))
 
 
+def test_an_own_task_is_tried_without_drawing():
+    state = torch.random.get_rng_state()
+    try_units(run("NMU", task=GapTask(operation="add")))
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
 def test_operands_with_gaps_are_not_summed_as_slices():
     gaps = run("NMU", task=GapTask(targets="float64"), stream="numpy")
     with pytest.raises(ValueError, match="an operand of GapTask has gaps"):
