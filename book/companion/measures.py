@@ -101,7 +101,8 @@ def success_rate(
     n, count = values.size, int(np.count_nonzero(values))
     if n == 0:
         return _nothing()
-    low, high = wilson(count / n, n if seeds is None else independent_runs(values, seeds), confidence)
+    runs = n if seeds is None else independent_runs(values, seeds, confidence)
+    low, high = wilson(count / n, runs, confidence)
     return Interval(count / n, low if count else 0.0, high if count < n else 1.0, n)
 
 
@@ -118,26 +119,38 @@ def wilson(rate: float, runs: float, confidence: float = 0.95) -> tuple[float, f
     return float((centre - half) / (1 + z**2 / runs)), float((centre + half) / (1 + z**2 / runs))
 
 
-def independent_runs(success: Sequence[bool], seeds: Sequence[int]) -> float:
-    """How many independent runs would know a success rate as well as these, of which several share a seed.
+def independent_runs(success: Sequence[bool], seeds: Sequence[int], confidence: float = 0.95) -> float:
+    r"""How many independent runs would know a success rate as well as these, of which several share a seed.
 
-    That is p(1 - p) over the variance of the rate between seeds (Korn and Graubard, 1998); at least the
-    number of seeds, to which it falls where the runs of a seed all have the same outcome, and at most the
-    number of runs.
+    Of :math:`n` runs with :math:`S` seeds and success rate :math:`p` that is (Korn and Graubard, 1998)
+
+    .. math:: \frac{p (1 - p)}{\operatorname{Var}(p)} \left(\frac{t_{n - 1}}{t_{S - 1}}\right)^2,
+
+    where the variance is that between seeds and the quantiles of Student's distribution say how well so few
+    seeds know it. It is at least :math:`S`, to which it falls where the runs of a seed all have the same
+    outcome, and at most :math:`n`.
+
+    Args:
+        success: of each run.
+        seeds: of each run.
+        confidence: of the interval that is made of it, which decides the quantiles.
 
     >>> independent_runs([True, True, False, False], seeds=[0, 0, 1, 1])
     2.0
     """
+    from scipy.special import stdtrit
+
     outcomes = np.asarray(success, dtype=float)
     _, places = np.unique(np.asarray(seeds), return_inverse=True)
-    groups, rate = int(places.max()) + 1, outcomes.mean()
-    if groups in (1, outcomes.size):  # one seed says nothing of others
+    runs, groups, rate = outcomes.size, int(places.max()) + 1, outcomes.mean()
+    if groups in (1, runs):  # one seed says nothing of others
         return float(groups)
     apart = np.bincount(places, outcomes - rate)
-    variance = groups / max(groups - 1, 1) * np.sum(apart**2) / outcomes.size**2
+    variance = groups / (groups - 1) * np.sum(apart**2) / runs**2
     if not variance:
-        return float(groups if rate in (0.0, 1.0) else outcomes.size)
-    return float(np.clip(rate * (1 - rate) / variance, groups, outcomes.size))
+        return float(groups if rate in (0.0, 1.0) else runs)
+    of_runs, of_seeds = stdtrit([runs - 1, groups - 1], (1 + confidence) / 2)
+    return float(np.clip(rate * (1 - rate) / variance * (of_runs / of_seeds) ** 2, groups, runs))
 
 
 def mean(values: Sequence[float], confidence: float = 0.95) -> Interval:

@@ -248,9 +248,14 @@ def test_runs_that_share_a_seed_are_not_independent():
 
 
 def test_independent_runs_by_hand():
-    """Four pairs: the variance of the rate 1/2 is 4/3 of 2/64 between them, 1/4 over the number of runs."""
-    outcomes, seeds = [1, 1, 1, 0, 0, 1, 0, 0], [0, 0, 1, 1, 2, 2, 3, 3]
-    assert measures.independent_runs(outcomes, seeds) == pytest.approx(6)
+    """Four fours: the variance of the rate 1/2 is 4/3 of 2/256 between them, 1/4 over the number of runs.
+    Printed tables have 2.1314 and 3.1824 for the quantiles of Student's distribution with 15 and 3 degrees.
+    """
+    outcomes = [1, 1, 1, 0] + [1, 1, 0, 0] * 2 + [1, 0, 0, 0]
+    found = measures.independent_runs(outcomes, seeds=np.repeat(range(4), 4))
+    assert found == pytest.approx(24 * (2.1314 / 3.1824) ** 2, rel=1e-4)
+    # 24 (0.6912 / 0.7649)^2 would be more than there are runs
+    assert measures.independent_runs(outcomes, np.repeat(range(4), 4), confidence=0.5) == 16
 
 
 def test_a_summary_knows_which_runs_share_a_seed():
@@ -274,18 +279,19 @@ def test_unrelated_outcomes_count_nearly_in_full():
     assert 180 < np.mean(found) <= 225
 
 
-def test_intervals_of_runs_that_share_seeds_cover():
+@pytest.mark.parametrize("count", [5, 10, 25])
+def test_intervals_of_runs_that_share_seeds_cover(count):
     """Seeds differ in how often they succeed: the interval holds the mean of all seeds in 95% of cases, that
     of independent runs does not.
     """
-    generator, seeds = np.random.default_rng(1), np.repeat(np.arange(25), 9)
-    chances = generator.beta(0.5, 0.5, size=(400, 25))
+    generator, seeds = np.random.default_rng(1), np.repeat(np.arange(count), 9)
+    chances = generator.beta(1, 1, size=(1000, count))
     inside = {True: 0, False: 0}
     for rates in chances:
-        won = generator.random(225) < np.repeat(rates, 9)
+        won = generator.random(9 * count) < np.repeat(rates, 9)
         for shared in inside:
             inside[shared] += 0.5 in measures.success_rate(won, seeds=seeds if shared else None)
-    assert inside[True] >= 0.92 * 400 and inside[False] < 0.8 * 400
+    assert inside[True] >= 0.936 * 1000 and inside[False] < 0.85 * 1000
 
 
 def test_runs_of_one_seed_count_as_one():

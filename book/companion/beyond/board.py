@@ -150,9 +150,8 @@ def _found(operation: str, inputs: int, rows: pd.DataFrame) -> dict[str, object]
 def ranks(rows: pd.DataFrame, samples: int = SAMPLES) -> pd.DataFrame:
     """The rank of each unit by its success rate, 1 for the best, with its 95% interval.
 
-    Seeds are drawn again within each range, the same for all units, as those of a range share their batches:
-    the stratified bootstrap of Agarwal et al. (2021), paired. Units that are equal share the mean of their
-    ranks.
+    Seeds are drawn again, each with its runs of all units and ranges: those of a range share their batches,
+    those of a unit their initial weights. Units that are equal share the mean of their ranks.
 
     Args:
         rows: of units that all have the same ranges and seeds.
@@ -167,20 +166,15 @@ def ranks(rows: pd.DataFrame, samples: int = SAMPLES) -> pd.DataFrame:
 
     if rows.empty:
         return pd.DataFrame(columns=["rank", "rank_low", "rank_high"], dtype=float)
-    table = rows.assign(success=rows["success"].astype(float)).pivot_table(
-        values="success", index="model", columns=["range", "seed"], sort=False
+    solved = rows.assign(success=rows["success"].astype(int)).pivot_table(
+        values="success", index="model", columns="seed", aggfunc="sum", sort=False
     )
-    ranges = table.columns.get_level_values("range")
-    generator = np.random.default_rng(0)
-    rates = np.zeros((len(table), samples))
-    for name in dict.fromkeys(ranges):
-        cells = table.loc[:, ranges == name].to_numpy()
-        rates += cells[:, generator.integers(cells.shape[1], size=(samples, cells.shape[1]))].mean(2)
-    drawn = rankdata(-rates, axis=0)
-    by_range = table.T.groupby(level="range").mean().T
-    found = {"rank": rankdata(-by_range.mean(axis=1))}
+    counts, seeds = solved.to_numpy(), solved.shape[1]  # whole numbers: what is equal stays equal
+    again = np.random.default_rng(0).integers(seeds, size=(samples, seeds))
+    drawn = rankdata(-counts[:, again].sum(2), axis=0)
+    found = {"rank": rankdata(-counts.sum(axis=1))}
     found |= {f"rank_{end}": np.quantile(drawn, q, axis=1) for end, q in (("low", 0.025), ("high", 0.975))}
-    return pd.DataFrame(found, index=table.index)
+    return pd.DataFrame(found, index=solved.index)
 
 
 def best(rows: pd.DataFrame) -> pd.DataFrame:
