@@ -80,8 +80,11 @@ def is_main(module: str) -> bool:
 
 def cells() -> list[str]:
     """The cells of a notebook that this process has run, in order; none if it runs something else."""
-    known = getattr(sys.modules["__main__"], "In", [])[1:]  # the first is always empty
-    if not known and hasattr(sys.modules["__main__"], "get_ipython"):  # cells that are run without history
+    main = sys.modules["__main__"]
+    if not hasattr(main, "get_ipython"):
+        return []
+    known = getattr(main, "In", [])[1:]  # the first is always empty
+    if not known:  # cells that are run without history
         names = [name for name in linecache.cache if "ipykernel" in Path(name).parent.name]
         known = ["".join(linecache.getlines(name)) for name in names]
     return known

@@ -110,9 +110,9 @@ class Study:
         return least_fresh(states)
 
     def verify(self, rows: int = 2, progress: bool = False) -> Verification:
-        """Train some rows, drawn at random, again and compare."""
-        folder = results_folder(self.results)
-        return verify_rows(rows, self.experiment, folder=folder, progress=progress)
+        """Train some rows of this comparison, drawn at random, again and compare."""
+        folder, keys = results_folder(self.results), set(self.rows["key"])
+        return verify_rows(rows, self.experiment, folder=folder, progress=progress, key=keys)
 
 
 def compare(

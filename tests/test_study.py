@@ -71,6 +71,10 @@ def test_its_rows_are_fresh_and_can_be_verified(found):
     assert found.freshness() == "fresh"
     outcome = found.verify(rows=1)
     assert outcome.passed and outcome.candidates == 24
+    part = study.Study(found.rows[found.rows["model"] == "NAU"], found.experiment, found.results)
+    outcome = part.verify(rows=1)
+    assert outcome.passed and outcome.candidates == len(part.rows) < 24
+    assert outcome.rows[0].name.startswith("NAU ")
 
 
 def test_what_is_recorded_is_not_trained_again(found, monkeypatch):

@@ -7,7 +7,7 @@ import math
 import random
 import secrets
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -208,7 +208,7 @@ def verify_rows(
     folder: str | Path = PUBLISHED,
     tolerances: Tolerances = Tolerances(),
     progress: bool = True,
-    key: str = "",
+    key: str | Collection[str] = "",
 ) -> Verification:
     """Draw rows at random, train them again from their stored configuration and seed, and compare. Before,
     the digests of all rows of these experiments are compared.
@@ -227,7 +227,8 @@ def verify_rows(
         folder: the folder of results; the published ones if not given.
         tolerances: what may differ.
         progress: show a progress bar.
-        key: verify only rows with this key, of which an experiment has one; draw from all if empty.
+        key: draw only from rows with this key, or with one of these, of which an experiment has one row each;
+            from all if empty.
 
     Raises:
         ValueError: an experiment or a key that is not there, a negative number of rows, a device that is not
@@ -248,9 +249,11 @@ def verify_rows(
     rows_of = {name: _with_numbers(of) for name, of in rows_of.items() if not of.empty}
     candidates = [one for name, of in rows_of.items() for one in _candidates(name, of, sidecars[name])]
     if key:
-        candidates = [row for row in candidates if row.key == key]
+        keys = {key} if isinstance(key, str) else set(key)
+        candidates = [row for row in candidates if row.key in keys]
         if not candidates:
-            raise ValueError(f"There is no row of the key {key!r} to verify in {', '.join(chosen)}.")
+            named = ", ".join(map(repr, sorted(keys)[:3])) + (", ..." if len(keys) > 3 else "")
+            raise ValueError(f"There is no row of the key {named} to verify in {', '.join(chosen)}.")
     elif device == "cpu" and candidates:
         candidates = [row for row in candidates if not row.gpu]
         if not candidates:

@@ -125,7 +125,7 @@ class Halves(Value):
 
 class TruncatedNormal(Value):
     """The normal distribution with this mean and standard deviation, given that the value lies in [low,
-    high).
+    high). Of the normal distribution, at least one value in a billion must.
 
     Source: division paper, Table 2.
 
@@ -143,6 +143,13 @@ class TruncatedNormal(Value):
         if not self.low < self.high:
             raise ValueError(
                 f"A truncated normal distribution needs low < high, but got [{self.low:g}, {self.high:g})."
+            )
+        # of less, its quantiles in float64 are a few numbers or one
+        if not self.numbers(1)["share"] > 1e-9:
+            raise ValueError(
+                f"Too little of the normal distribution with mean {self.mean:g} and deviation "
+                f"{self.deviation:g} lies in [{self.low:g}, {self.high:g}) to draw from it there; bring the "
+                "mean nearer to the range."
             )
         return self
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -67,6 +68,11 @@ class GraphedEnsemble(Ensemble):
         # what was entered before lies on the host, as what is entered from now on
         journal.columns = {name: [one.cpu() for one in values] for name, values in journal.columns.items()}
         return reached
+
+    def _go_on_from(self, position: dict[str, Any]) -> None:
+        # NumPy draws on the host
+        stream = tree_map(lambda one: one.cpu() if isinstance(one, Tensor) else one, position["stream"])
+        super()._go_on_from(position | {"stream": stream})
 
     def _advance(self, first: int, last: int) -> None:
         self._keep((self.parameters, self.state))

@@ -90,3 +90,16 @@ def test_halves_gives_the_middle_input_to_the_second_half():
 def test_an_empty_range_is_refused():
     with pytest.raises(ValueError, match=r"low < high, but got \[5, 5\)"):
         TruncatedNormal(mean=0.0, deviation=1.0, low=5.0, high=5.0)
+
+
+@pytest.mark.parametrize(("low", "high"), [(5.0, 6.0), (-6.0, -5.0), (5.5, 5.6)])
+def test_the_tail_of_a_normal_distribution_is_drawn_from(low, high):
+    range_ = TruncatedNormal(mean=0.0, deviation=1.0, low=low, high=high)
+    x, expected = drawn(range_), range_.sample(np.random.RandomState(0), (20_000,))
+    assert len(np.unique(x)) > 0.8 * x.size  # float32 has 210,000 numbers from 5.5 to 5.6
+    assert np.quantile(x, [0.1, 0.5, 0.9]) == pytest.approx(np.quantile(expected, [0.1, 0.5, 0.9]), rel=5e-3)
+
+
+def test_so_far_in_the_tail_that_training_would_see_a_constant_is_refused():
+    with pytest.raises(ValueError, match=r"mean 0 and deviation 1 lies in \[7, 8\) to draw"):
+        TruncatedNormal(mean=0.0, deviation=1.0, low=7.0, high=8.0)

@@ -103,6 +103,10 @@ CASES = {
         run(seed, SubsetArithmeticTask(operation="mul"), Stack.of("NAU", 2, "NMU", 1), stream="common")
         for seed in range(3)
     ],
+    "NumPy's stream": [
+        run(seed, SingleModuleTask.on("U[1,2)", operation="mul").but(targets="float64"), stream="numpy")
+        for seed in range(3)
+    ],
 }
 
 
@@ -131,8 +135,9 @@ def test_compiled_updates_are_replayed(device, monkeypatch):
     assert_same(*(ensemble.train() for ensemble in ensembles), device)
 
 
-def test_an_interrupted_training_goes_on(device, tmp_path):
-    runs, checkpoint = CASES["common stream"], Checkpoint(tmp_path / "training.pt", every=0)
+@pytest.mark.parametrize("stream", ["common stream", "NumPy's stream"])
+def test_an_interrupted_training_goes_on(stream, device, tmp_path):
+    runs, checkpoint = CASES[stream], Checkpoint(tmp_path / "training.pt", every=0)
 
     def interrupt(iterations):
         nonlocal reached
@@ -145,6 +150,29 @@ def test_an_interrupted_training_goes_on(device, tmp_path):
         GraphedEnsemble(runs, device).train(interrupt, checkpoint)
     assert checkpoint.read()["iteration"] == 20
     assert_same(GraphedEnsemble(runs, device).train(checkpoint=checkpoint), Ensemble(runs).train(), device)
+
+
+class OnADevice(torch.Tensor):
+    """A tensor that NumPy cannot read where it lies."""
+
+    def numpy(self, *, force=False):
+        raise TypeError("can't convert device tensor to numpy")
+
+    def cpu(self):
+        return self.as_subclass(torch.Tensor)
+
+
+def test_numpys_generators_go_on_from_a_state_that_was_put_on_a_device():
+    ensembles = [GraphedEnsemble(CASES["NumPy's stream"], "cpu", compiled=False) for _ in range(2)]
+    next(ensembles[0].update.draws(0, 1))
+    position = ensembles[0]._position()
+    moved = {
+        name: part.as_subclass(OnADevice) if isinstance(part, torch.Tensor) else part
+        for name, part in position["stream"].items()
+    }
+    ensembles[1]._go_on_from(position | {"stream": moved})
+    following = [next(ensemble.update.draws(1, 2)) for ensemble in ensembles]
+    assert (following[0] == following[1]).all()
 
 
 def test_warming_up_leaves_no_trace(device):
