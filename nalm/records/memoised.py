@@ -29,8 +29,11 @@ from nalm.records.keys import keys_of
 from nalm.records.row import whole_row_of
 from nalm.records.store import COLUMNS, NAMES, Store
 from nalm.records.workers import Team, checkpoint_of, cores, is_known_here_only, train_ensembles
+from nalm.tasks import Task
+from nalm.tasks.arithmetic import OperandTask
 from nalm.training import Log, Run, check_device
 from nalm.training.trial import try_units
+from nalm.values import Value
 
 __all__ = ["ensembles_of", "run_all"]
 
@@ -316,14 +319,14 @@ def _say_where_from(found: dict[str, tuple[Store, dict[str, Any]]]) -> None:
 def ensembles_of(runs: Sequence[Run], places: int, device: str = "cpu") -> list[list[Run]]:
     """How :func:`run_all` groups runs into ensembles, of which ``places`` are trained at once.
 
-    Runs of equal structure are trained together, on the common stream those of one task, as they share their
-    inputs; where that leaves places without work, in smaller ensembles of about equal size; runs that draw
-    many numbers in ensembles whose numbers a core's cache holds; large models each by themselves. They are
-    trained in the order in which they are asked for.
+    Runs of equal structure are trained together, on the common stream those that share their inputs; where
+    that leaves places without work, in smaller ensembles of about equal size; runs that draw many numbers in
+    ensembles whose numbers a core's cache holds; large models each by themselves. They are trained in the
+    order in which they are asked for.
     """
     groups: dict[tuple, list[Run]] = {}
     for run in runs:
-        inputs = run.task.canonical() if run.recipe.stream == "common" else None
+        inputs = _inputs(run.task).canonical() if run.recipe.stream == "common" else None
         groups.setdefault((run.structure(), inputs), []).append(run)
     share = len(runs) if len(groups) >= places else -(-len(runs) // places)
     ensembles = []
@@ -335,6 +338,11 @@ def ensembles_of(runs: Sequence[Run], places: int, device: str = "cpu") -> list[
         ensembles += [group[first : first + size] for first in range(0, len(group), size)]
     places_asked = {id(run): place for place, run in enumerate(runs)}
     return sorted(ensembles, key=lambda ensemble: places_asked[id(ensemble[0])])
+
+
+def _inputs(task: Task) -> Value:
+    """What decides the inputs that runs of equal structure see on the common stream."""
+    return task.interpolation if isinstance(task, OperandTask) else task
 
 
 def _most_runs(run: Run, device: str) -> int:

@@ -13,7 +13,7 @@ from forked import PROCESSES
 from nalm.models import Stack
 from nalm.records import Store, cost, folders, memoised, run_all, workers
 from nalm.records.workers import checkpoint_of
-from nalm.tasks import SingleModuleTask
+from nalm.tasks import SingleModuleTask, SubsetArithmeticTask, Uniform
 from nalm.training import SGD, Adam, Recipe, Run
 
 EXPERIMENT = "demo/memoised"
@@ -85,6 +85,18 @@ def test_runs_that_share_their_inputs_are_together(stream, sizes):
     ensembles = memoised.ensembles_of(runs, places=1)
     assert [len(ensemble) for ensemble in ensembles] == sizes
     assert {run.key for ensemble in ensembles for run in ensemble} == {run.key for run in runs}
+
+
+@pytest.mark.parametrize(("targets", "sizes"), [("float64", [9]), ("float32", [3, 3, 3])])
+def test_subsets_of_any_size_are_together_where_their_sums_are_products(targets, sizes):
+    base = SubsetArithmeticTask(operation="mul", targets=targets)
+    tasks = [base, base.but(subset_ratio=0.5), base.but(overlap_ratio=0.0)]
+    recipe = Recipe(iterations=60, optimiser=Adam(lr=1e-2), stream="common")
+    model = Stack.of("NAU", 2, "NMU", 1)
+    runs = [Run(task=task, model=model, recipe=recipe, seed=seed) for task in tasks for seed in range(3)]
+    assert [len(ensemble) for ensemble in memoised.ensembles_of(runs, places=1)] == sizes
+    elsewhere = [run.but(task=base.but(interpolation=Uniform(low=-2.0, high=2.0))) for run in runs[:3]]
+    assert len(memoised.ensembles_of([*runs, *elsewhere], places=1)) == len(sizes) + 1
 
 
 def test_a_run_of_two_experiments_is_trained_once(tmp_path, trained):

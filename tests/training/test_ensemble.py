@@ -267,6 +267,23 @@ def test_the_common_stream_shares_inputs_but_not_weights_or_operands():
     assert len({tuple(w.flatten().tolist()) for w in ensemble.parameters["0.weight"]}) == 3
 
 
+def test_subsets_of_other_sizes_beside_a_run_do_not_change_it():
+    base = SubsetArithmeticTask(operation="mul", targets="float64")
+    shapes = [base, base.but(subset_ratio=0.5), base.but(subset_ratio=0.05, overlap_ratio=1.0)]
+    model = Stack.of("NAU", 2, "NMU", 1)
+    each = [
+        [run(task=task, model=model, stream="common", seed=seed, iterations=60) for seed in range(2)]
+        for task in shapes
+    ]
+    joint = Ensemble([one for runs in each for one in runs]).train()
+    alone = [Ensemble(runs).train() for runs in each]
+    for name, errors in joint.errors.items():
+        expected = np.concatenate([log.errors[name] for log in alone], 1)
+        np.testing.assert_allclose(errors, expected, rtol=1e-4, err_msg=name)
+    spread = joint.errors["test"][-1].reshape(3, 2).mean(1)
+    assert spread.max() > 2 * spread.min()  # they are not the same task
+
+
 def test_evaluations_come_before_the_update():
     log = Ensemble([run(iterations=50, log_interval=20)]).train()
     assert log.iterations.tolist() == [0, 20, 40, 50]
