@@ -31,9 +31,10 @@ from nalm.own import IN_A_NOTEBOOK
 from nalm.records.code import code, code_on_disk, with_torch
 from nalm.records.processes import own_processes
 from nalm.records.provenance import provenance
-from nalm.training import Log, Run, worth_compiling
+from nalm.training import Ensemble, Log, Run, worth_compiling
 from nalm.training.checkpoint import PARTS, SealedCheckpoint
 from nalm.training.trainers import trainer_of
+from nalm.training.until_lost import EnsembleUntilLost
 
 __all__ = ["News", "Team", "Trained", "checkpoint_of", "cores", "train_ensembles"]
 
@@ -320,7 +321,8 @@ def _train(
     tell: Callable[[News], None],
     compiled: bool | None = None,
 ) -> Trained:
-    ensemble = trainer_of(runs[0], device)(runs, device, compiled)
+    trainer = trainer_of(runs[0], device)
+    ensemble = (EnsembleUntilLost if trainer is Ensemble else trainer)(runs, device, compiled)
     if ensemble.compiled:
         tell((number, None))
     reached, reports, told_at = 0, 0, time.monotonic()
