@@ -31,7 +31,8 @@ class EnsembleUntilLost(Ensemble):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._lost, self._errors, self._evaluate_now = False, {}, self.evaluate
+        self._lost, self._evaluate_now = False, self.evaluate
+        self._errors: Tensors = {}
         self.evaluate = self._evaluated
 
     def _advance(self, first: int, last: int) -> None:
