@@ -13,6 +13,7 @@ from nalm.tasks import SingleModuleTask, Uniform
 from nalm.training import SGD, Adam, Ensemble, Recipe, RMSProp, Run
 from nalm.training.checkpoint import Checkpoint
 from nalm.training.until_lost import EnsembleUntilLost
+from nalm.training.update import Update
 from nalm.units import UNITS
 
 
@@ -55,15 +56,39 @@ def counted(monkeypatch):
     return counts
 
 
-@pytest.mark.parametrize(("inputs", "updates", "evaluations"), [(150, 10, 2), (100, 30, 7)])
-def test_wide_gated_units_are_recorded_as_if_they_had_been_trained(inputs, updates, evaluations, counted):
-    """With 150 inputs all seeds are lost at once, with 100 only some: these go on."""
+def gated(inputs, seeds, iterations=30):
     shape = next(shape for shape in SHAPES if shape.inputs == inputs)
-    runs = shortened(all_replayed(shape_runs(["Gated NAU/NMU"], [shape], 3), "common"))
+    return shortened(all_replayed(shape_runs(["Gated NAU/NMU"], [shape], seeds), "common"), iterations)
+
+
+def test_wide_gated_units_are_recorded_as_if_they_had_been_trained(counted):
+    """With 150 inputs all seeds are lost at once."""
+    runs = gated(150, seeds=3)
     log = EnsembleUntilLost(runs, compiled=False).train()
-    assert counted == {"updates": updates, "evaluations": evaluations}
+    assert counted == {"updates": 10, "evaluations": 2}
     assert_same(log, Ensemble(runs, compiled=False).train())
-    assert np.isnan(log.errors["valid"][-1]).any()
+    assert np.isnan(log.errors["valid"][-1]).all()
+
+
+@pytest.mark.parametrize(("stream", "living"), [("common", 4), ("numpy", 5)])
+def test_the_others_go_on_where_half_are_lost(stream, living, monkeypatch):
+    """With 100 inputs five of ten seeds are lost within 30 updates, on the common stream one more later."""
+    runs = [run.but(recipe=run.recipe.but(stream=stream)) for run in gated(100, seeds=10, iterations=100)]
+    expected, widths = Ensemble(runs, compiled=False).train(), []
+    update = Update.__call__
+    monkeypatch.setattr(
+        Update, "__call__", lambda self, *of: widths.append(len(self.runs)) or update(self, *of)
+    )
+    ensemble = EnsembleUntilLost(runs, compiled=False)
+    log = ensemble.train()
+    assert set(widths) == {10, 5} and len(widths) == 100
+    assert np.isnan(log.nan_at).sum() == living
+    np.testing.assert_array_equal(log.nan_at, expected.nan_at)
+    lost = np.isfinite(log.nan_at)
+    for name, errors in expected.errors.items():
+        np.testing.assert_array_equal(log.errors[name][:, lost], errors[:, lost])
+        np.testing.assert_allclose(log.errors[name], errors, rtol=1e-3)
+    assert all(p.shape[0] == 10 for p in ensemble.parameters.values())
 
 
 ADAM = Adam(lr=1e-2)
@@ -118,7 +143,7 @@ def test_a_unit_that_makes_numbers_of_nan_goes_on(monkeypatch):
     ensemble = EnsembleUntilLost(runs, compiled=False)
     ensemble.parameters = {name: torch.full_like(p, torch.nan) for name, p in ensemble.parameters.items()}
     ensemble._advance(0, 5)
-    assert not ensemble._lost and all(p.isfinite().all() for p in ensemble.parameters.values())
+    assert ensemble._is_whole() and all(p.isfinite().all() for p in ensemble.parameters.values())
 
 
 def test_recorded_runs_are_trained_with_it(monkeypatch):
