@@ -237,14 +237,14 @@ def _of_any_length(run: Run) -> str:
 
 def _pace(job: Job, keys: Collection[str], folders: Iterable[Path]) -> float:
     """Seconds of a core per update of a run: of the job's own runs, as far as they are recorded from cores,
-    else of all in the file of likewise ones.
+    else of all in the file of likewise ones. Runs that are lost take no time.
     """
     own, alike = (
         pd.concat([_of_cores(name, folder) for folder in folders])
         for name in (job.results, job.like or job.results)
     )
-    own = own[own["key"].isin(keys)]
-    rows = alike if own.empty else own
+    own = own[own["key"].isin(keys) & own["nan_at"].isna()]
+    rows = alike[alike["nan_at"].isna()] if own.empty else own
     return float(rows["seconds"].sum() / rows["iterations"].sum()) if len(rows) else float("nan")
 
 

@@ -18,7 +18,7 @@ from torch._inductor import config as inductor
 from nalm.models import Stack
 from nalm.records.lengths import shorter
 from nalm.records.store import Store
-from nalm.tasks import SingleModuleTask
+from nalm.tasks import SingleModuleTask, Uniform
 from nalm.training import Adam, Recipe, Run
 
 RECIPE = Recipe(iterations=20, optimiser=Adam(lr=1e-2), log_interval=10)
@@ -72,6 +72,17 @@ def test_hours_of_likewise_runs(tmp_path):
     list(train(tmp_path, [job("some", 1)]))
     alike = Job("others", "demo/others", lambda: [RUN], like="demo/missing")
     assert table(tmp_path, [alike])["hours"].item() > 0
+
+
+def test_runs_that_are_lost_say_nothing_of_the_pace(tmp_path):
+    huge = Uniform(low=1e30, high=2e30)  # its products are infinite in float32
+    lost = RUN.but(task=RUN.task.but(interpolation=huge, extrapolation=huge))
+    list(train(tmp_path, [Job("both", "demo/missing", lambda: [RUN, lost])]))
+    rows = recorded(tmp_path)
+    assert rows["nan_at"].notna().sum() == 1
+    seconds = rows.loc[rows["nan_at"].isna(), "seconds"].item() / 20
+    line = table(tmp_path, [Job("all", "demo/missing", lambda: [RUN, lost, RUN.but(seed=1)])])
+    assert line["hours"].item() == pytest.approx(20 * seconds / 3600)
 
 
 def test_digits_of_more_epochs_are_counted_from_where_the_shorter_runs_end(tmp_path):
