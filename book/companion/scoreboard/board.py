@@ -146,11 +146,14 @@ def _whole(seconds: float) -> str:
 
 
 def _pace(rows: pd.DataFrame) -> dict:
-    """Microseconds of one core per iteration of a run, of all rows of an item that cores have trained."""
-    of_cores = rows if rows.empty else rows[~rows["device"].fillna("").map(is_gpu).astype(bool)]
-    if of_cores.empty:
+    """Microseconds of one core per iteration of a run, of all rows of an item that cores have trained. Runs
+    that are lost take no time.
+    """
+    if not rows.empty:
+        rows = rows[~rows["device"].fillna("").map(is_gpu).astype(bool) & rows["nan_at"].isna()]
+    if rows.empty:
         return {}
-    return {"pace": f"{1e6 * of_cores['seconds'].sum() / of_cores['iterations'].sum():.6g}"}
+    return {"pace": f"{1e6 * rows['seconds'].sum() / rows['iterations'].sum():.6g}"}
 
 
 def _strength(item: Item) -> str:
