@@ -20,9 +20,9 @@ __all__ = ["EnsembleUntilLost"]
 
 
 class EnsembleUntilLost(Ensemble):
-    """An :class:`Ensemble` that goes on with the other runs once half of them are lost, and skips what is
-    left once all are. It takes the same runs and returns the same log, up to the rounding of a smaller
-    ensemble.
+    """An :class:`~nalm.training.Ensemble` that goes on with the other runs once half of them are lost, and
+    skips what is left once all are. It takes the same runs and returns the same log, up to the rounding of a
+    smaller ensemble.
 
     >>> from nalm.models import Stack
     >>> from nalm.tasks import SingleModuleTask, Uniform

@@ -222,7 +222,7 @@ def test_what_a_horizon_does_not_decide_is_not_compared():
 
 def test_the_scoreboard_counts_a_horizon_apart():
     rows = _at_horizon("Figure 4", _as_drawn("Figure 4"))
-    rows = rows.assign(seconds=3600.0, freshness="fresh", device="a processor")
+    rows = rows.assign(seconds=3600.0, freshness="fresh", device="a processor", nan_at=np.nan)
     line = board._line(_item("Figure 4"), PUBLISHED, lambda experiment: rows)
     assert (line["verdict"], line["seeds"], line["iterations"]) == (
         "reproduced so far",

@@ -144,6 +144,19 @@ def test_seeds_are_drawn_with_all_their_rows_and_count_as_others():
         assert sample["of"].nunique() < 20
 
 
+def test_an_item_is_measured_with_as_many_samples_as_before(tmp_path, monkeypatch):
+    file, asked = tmp_path / "strength.csv", []
+
+    def measured(item, samples):
+        asked.append(samples)
+        return {"paper": item.paper, "item": item.name, "samples": max(samples, 60)}
+
+    monkeypatch.setattr("companion.scoreboard.strength.measured", measured)
+    main(["division Figure 8"], file)
+    main(["division Figure 8", "division Figure 11"], file)
+    assert asked == [20, 60, 20]
+
+
 def test_an_unknown_item_is_refused(tmp_path):
     with pytest.raises(ValueError, match="Unknown item 'division Figure 33': did you mean 'division Figure"):
         main(["division Figure 33"], tmp_path / "strength.csv")

@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 FILE = PUBLISHED / "strength.csv"
+SAMPLES = 20
 SEEN = 0.8
 """An item sees a corruption if at least this share of the corrupted rows lose its verdict."""
 
@@ -130,7 +131,7 @@ def falls(item: Item, rows: pd.DataFrame) -> Callable[[pd.DataFrame], bool]:
     return fall
 
 
-def strength(item: Item, rows: pd.DataFrame, samples: int = 20, seed: int = 0) -> Strength:
+def strength(item: Item, rows: pd.DataFrame, samples: int = SAMPLES, seed: int = 0) -> Strength:
     """The strength of an item that is judged by these rows.
 
     Args:
@@ -164,7 +165,7 @@ _RANKS: tuple[Verdict, ...] = (
 """The best first."""
 
 
-def measured(item: Item, samples: int = 20) -> dict[str, str | int | float] | None:
+def measured(item: Item, samples: int = SAMPLES) -> dict[str, str | int | float] | None:
     """A line on an item, none if it is not judged."""
     if item.kind != "experiment" or not item.comparable:
         return None
@@ -184,13 +185,15 @@ def recorded(file: Path = FILE) -> dict[tuple[str, str], Strength]:
 
 
 def main(names: Sequence[str] = (), file: Path = FILE) -> None:
-    """Measure the strength of every item, or of some, ``"division Figure 3"``, and write each at once."""
+    """Measure the strength of every item, or of some, ``"division Figure 3"``, with at least as many samples
+    as before, and write each at once.
+    """
     for name in names:
         choose("item", name, [f"{one.paper} {one.name}" for one in ITEMS])
     lines = {(one["paper"], one["item"]): one for one in _lines(file)}
     for item in [one for one in ITEMS if not names or f"{one.paper} {one.name}" in names]:
-        line = measured(item)
-        lines.pop((item.paper, item.name), None)
+        before = lines.pop((item.paper, item.name), {})
+        line = measured(item, max(SAMPLES, int(before.get("samples", 0))))
         if line:
             lines[item.paper, item.name] = line
             print(line, flush=True)
