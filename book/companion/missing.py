@@ -237,7 +237,7 @@ def _of_any_length(run: Run) -> str:
 
 def _pace(job: Job, keys: Collection[str], folders: Iterable[Path]) -> float:
     """Seconds of a core per update of a run: of the job's own runs, as far as they are recorded from cores,
-    else of all in the file of likewise ones. Runs that are lost take no time.
+    else of all in the file of likewise ones. Runs that became NaN do not count: they may have taken no time.
     """
     own, alike = (
         pd.concat([_of_cores(name, folder) for folder in folders])

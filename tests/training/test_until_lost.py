@@ -138,7 +138,7 @@ class Reviving(own_units.SquareUnit):
         self.weight.data.nan_to_num_(0.5)
 
 
-def test_a_unit_that_makes_numbers_of_nan_goes_on(monkeypatch):
+def test_a_unit_that_makes_numbers_of_nan_goes_on():
     runs = lost(Reviving)
     ensemble = EnsembleUntilLost(runs, compiled=False)
     ensemble.parameters = {name: torch.full_like(p, torch.nan) for name, p in ensemble.parameters.items()}

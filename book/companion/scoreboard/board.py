@@ -147,7 +147,7 @@ def _whole(seconds: float) -> str:
 
 def _pace(rows: pd.DataFrame) -> dict:
     """Microseconds of one core per iteration of a run, of all rows of an item that cores have trained. Runs
-    that are lost take no time.
+    that became NaN do not count: they may have taken no time.
     """
     if not rows.empty:
         rows = rows[~rows["device"].fillna("").map(is_gpu).astype(bool) & rows["nan_at"].isna()]

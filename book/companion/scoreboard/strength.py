@@ -41,6 +41,7 @@ __all__ = [
 
 FILE = PUBLISHED / "strength.csv"
 SAMPLES = 20
+"""Of seeds, by which a share is measured at least."""
 SEEN = 0.8
 """An item sees a corruption if at least this share of the corrupted rows lose its verdict."""
 
