@@ -8,9 +8,10 @@ What is wrong with bad input is said in one sentence.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import cache
+from typing import Any, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -31,7 +32,9 @@ __all__ = ["Value", "kind_of", "OrOwn"]
 class _OneSentence(type(BaseModel)):  # type: ignore[misc]
     """Turns pydantic's report on wrong fields into one sentence where a value is made by a call."""
 
-    def __call__(cls, **fields: Any) -> Any:
+    def __call__(cls, *unnamed: Any, **fields: Any) -> Any:
+        if unnamed:
+            raise TypeError(_by_name(cls, unnamed[0]))
         try:
             return super().__call__(**fields)
         except ValidationError as error:
@@ -39,11 +42,11 @@ class _OneSentence(type(BaseModel)):  # type: ignore[misc]
 
 
 class Value(BaseModel, metaclass=_OneSentence):
-    """A frozen, strictly typed description. Unknown field names and wrong types are refused with one
-    sentence.
+    """A frozen, strictly typed description. Unknown field names, wrong types and numbers that are not finite
+    are refused with one sentence.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     def canonical(self) -> str:
         """The canonical JSON form: sorted keys, no spaces, fields at their default left out. Equal values
@@ -67,6 +70,9 @@ class Value(BaseModel, metaclass=_OneSentence):
         Adam(kind='Adam', lr=0.1, beta1=0.9, beta2=0.999, eps=1e-08)
         """
         return type(self)(**(dict(self) | fields))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise ValueError(f"A {type(self).__name__} is frozen: make another one with but({name}={value!r}).")
 
     @model_serializer(mode="wrap")
     def _keep_kind(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -117,6 +123,7 @@ class OrOwn:
         return cls.from_json(json.dumps({name: v for name, v in value.items() if name != "kind"}))
 
 
+@cache  # asked for each part of each key
 def _is_own(cls: type[Value]) -> bool:
     """Whether it is a subclass, outside of the library, of one of the library's descriptions."""
     ours = [one for one in cls.__mro__ if one.__module__.startswith("nalm.") and one is not Value]
@@ -127,11 +134,59 @@ def _sentence(cls: type[BaseModel], error: ValidationError) -> str:
     errors = error.errors()
     # A misspelled field is both unknown and missing; the former says more.
     first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
-    where = ".".join(str(part) for part in first["loc"] if part != "ours") or cls.__name__
+    where = ".".join(str(part) for part in first["loc"] if part != "ours" and "[" not in str(part))
+    where = where or cls.__name__
     if first["type"] == "missing":
         return f"{cls.__name__} needs the field {where!r}."
     if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
         return f"{cls.__name__} has no field {where!r}: {nearest(where, cls.model_fields)}"
+    if first["type"] == "extra_forbidden":
+        outer, _, inner = where.rpartition(".")
+        return f"{cls.__name__}: {outer} has no field {inner!r}."
     if first["type"] == "value_error":  # a sentence of our own validators
         return str(first["ctx"]["error"])
+    if first["type"] in _NO_DESCRIPTION and (allowed := _allowed(cls, *first["loc"])):
+        return f"{cls.__name__}: {allowed}, but it is {first['input']!r}."
     return f"{cls.__name__}: {where} is {first.get('input')!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
+
+
+_NO_DESCRIPTION = {"model_type", "model_attributes_type", "union_tag_not_found"}
+"""pydantic's names for a value that is no description where one belongs."""
+
+
+def _allowed(cls: type[BaseModel], name: int | str = "", *inside: int | str) -> str:
+    """Which descriptions a field takes, or an entry of it, as the beginning of a sentence; empty where the
+    place is a field of another description.
+
+    >>> from nalm.training import Recipe
+    >>> _allowed(Recipe, "optimiser")
+    'optimiser must be Adam(...), SGD(...) or RMSProp(...)'
+    """
+    field = cls.model_fields.get(str(name))
+    if field is None:
+        return ""
+    found = list(dict.fromkeys(one.__name__ for one in _descriptions(field.annotation)))
+    texts = {part for part in inside if isinstance(part, str) and "[" not in part}
+    if not found or texts - {"ours", *found}:
+        return ""
+    own = [one.base.__name__ for one in field.metadata if isinstance(one, OrOwn) and one.base is not Value]
+    every = [*(f"{one}(...)" for one in found), *(f"a subclass of {one}" for one in own)]
+    where = ".".join([str(name), *(str(part) for part in inside if isinstance(part, int))])
+    return f"{where} must be {' or '.join(filter(None, [', '.join(every[:-1]), every[-1]]))}"
+
+
+def _descriptions(annotation: Any) -> Iterator[type[Value]]:
+    """Those that an annotation names."""
+    if isinstance(annotation, type) and issubclass(annotation, Value):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _descriptions(part)
+
+
+def _by_name(cls: type[BaseModel], value: Any) -> str:
+    """That fields are named, and which there are."""
+    fields = [name for name in cls.model_fields if name != "kind"]
+    if not fields:
+        return f"{cls.__name__} has no fields, but got {value!r}."
+    example = f"{cls.__name__}({fields[0]}={value!r})"
+    return f"{cls.__name__} takes its fields by name, as in {example}: it has {', '.join(fields)}."

@@ -14,6 +14,7 @@ from nalm.tasks import (
     SingleModuleTask,
     SubsetArithmeticTask,
     TenParameterTask,
+    Uniform,
 )
 from nalm.training import L1, SGD, Adam, Discretisation, Norms, Recipe, RMSProp, Run
 
@@ -85,8 +86,27 @@ def test_every_task_is_entered():
 
 
 def test_values_cannot_be_changed():
-    with pytest.raises(ValueError, match="frozen"):
+    with pytest.raises(
+        ValueError, match=r"^A Recipe is frozen: make another one with but\(iterations=20\)\.$"
+    ):
         RECIPE.iterations = 20
+    assert RECIPE.iterations == 10
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: Adam(0.1),
+            r"Adam takes its fields by name, as in Adam\(lr=0.1\): it has lr, beta1, beta2, eps",
+        ),
+        (lambda: Layer("NMU", unit="NMU"), r"as in Layer\(unit='NMU'\): it has unit, out_features, options"),
+        (lambda: TenParameterTask("mul"), r"as in TenParameterTask\(operation='mul'\)"),
+    ],
+)
+def test_fields_have_names(make, sentence):
+    with pytest.raises(TypeError, match=sentence):
+        make()
 
 
 @pytest.mark.parametrize(
@@ -108,11 +128,35 @@ def test_values_cannot_be_changed():
             "at most one penalty",
         ),
         (lambda: Adam(lr="fast"), "lr is 'fast'"),
+        (lambda: Adam(lr=float("inf")), "lr is inf: input should be a finite number"),
+        (lambda: Adam(lr=0.1, beta2=1.0), "beta2 is 1.0: input should be less than 1"),
+        (lambda: RMSProp(lr=0.1, eps=-1.0), "eps is -1.0"),
+        (lambda: Uniform(low=0.0, high=float("inf")), "high is inf: input should be a finite number"),
+        (lambda: Uniform(low=float("nan"), high=1.0), "low is nan: input should be a finite number"),
+        (lambda: RUNS[0].but(threshold=0.0), "threshold is 0.0: input should be greater than 0"),
         (lambda: SGD(lr=-1.0), "lr is -1.0"),
         (lambda: Discretisation(weight=1.0, start=10, end=10), "the ramp must end after it starts"),
         (lambda: L1(start=1.0, end=0.5), "end must be at least start"),
         (lambda: Stack.of("NMUU", 1), "Unknown unit 'NMUU': did you mean 'NMU'"),
         (lambda: Stack(layers=()), "at least one layer"),
+        (lambda: Stack(layers=("NMU",)), r"^Stack: layers.0 must be Layer\(...\), but it is 'NMU'.$"),
+        (
+            lambda: SingleModuleTask(operation="mul", interpolation="U[1,2)", extrapolation="U[2,3)"),
+            r"^SingleModuleTask: interpolation must be Uniform\(...\), Halves\(...\), "
+            r"TruncatedNormal\(...\) or Benford\(...\), but it is 'U\[1,2\)'.$",
+        ),
+        (
+            lambda: TenParameterTask(extrapolation={"kind": "Unifrm"}),
+            "^TenParameterTask: extrapolation has no field 'kind'.$",
+        ),
+        (
+            lambda: Recipe(iterations=5, optimiser="Adam"),
+            r"^Recipe: optimiser must be Adam\(...\), SGD\(...\) or RMSProp\(...\), but it is 'Adam'.$",
+        ),
+        (
+            lambda: Run(task="mul", model=RUNS[0].model, recipe=RECIPE, seed=0),
+            r"^Run: task must be SingleModuleTask\(...\), .* or a subclass of Task, but it is 'mul'.$",
+        ),
         (lambda: Stack.of("NAU"), "followed by its number of outputs, .* but given are 1 values"),
         (lambda: Layer(unit="square.py"), "names a file only: write FILE:CLASS, as 'square.py:SquareUnit'"),
         (

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 from collections import defaultdict
@@ -309,9 +310,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("results", type=Path, help="the folder of results to which rows go")
     parser.add_argument("--list", action="store_true", help="say what is left, and train nothing")
     parser.add_argument("--device", default="cpu", help='where: "cpu", or "cuda"')
-    parser.add_argument("--only", default="", help="only jobs with this in their name, e.g. 'Figures 4'")
+    parser.add_argument("--only", default="", help="only jobs with these words in their name")
     options = parser.parse_args(arguments)
-    queue = [job for job in QUEUE if options.only in job.what]
+    words = re.compile(rf"(?<!\w){re.escape(options.only)}(?!\w)")  # 'Figure 7, 10' is not of 100 seeds
+    queue = [job for job in QUEUE if words.search(job.what)]
     try:
         if not queue:
             raise ValueError(f"No job has {options.only!r} in its name; --list says what there is.")

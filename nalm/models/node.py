@@ -31,7 +31,8 @@ class NODE(Value):
         imaginary_until: iterations after which imaginary weights stay as they are; ``None``: they are always
             trained.
 
-    Computes in 64 bits.
+    Computes in 64 bits. No weight is held within bounds while it is trained (:func:`nalm.units.project_`),
+    neither here nor in the authors' code.
 
     >>> layers = (Layer(unit="RealNPU", out_features=6), Layer(unit="NAU", out_features=3))
     >>> model = NODE(layers=layers, initial_state=(100.0, 0.01, 0.0)).build(1)

@@ -28,6 +28,10 @@ def _groups(source: str, split: str, first_digit: int, length: int, seed: int) -
     data = digit_images(source)
     indices = data.splits[split]
     indices = indices[data.labels.numpy()[indices] >= first_digit]
+    if length > len(indices):
+        raise ValueError(
+            f"There is no sequence of {length} digits: the {split} digits of {source!r} are {len(indices)}."
+        )
     indices = np.random.RandomState(seed).permutation(indices)
     return indices[: len(indices) // length * length].reshape(-1, length)
 

@@ -27,7 +27,7 @@ from nalm.training.ownership import is_own
 
 __all__ = ["PARTS", "Checkpoint", "SealedCheckpoint"]
 
-PARTS = ("runs", "iteration", "seconds", "journal", "parameters", "state")
+PARTS = ("runs", "device", "compiled", "iteration", "seconds", "journal", "parameters", "state")
 """What an ensemble goes on from, whatever trains it."""
 
 

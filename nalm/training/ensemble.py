@@ -66,6 +66,7 @@ class Ensemble:
             compiling them.
 
     Raises:
+        TypeError: something that is no run.
         ValueError: no runs, runs of different structure, a recipe with a second stage, a unit that
             :func:`~nalm.training.trial.try_units` refuses, or a device that is not there.
         RuntimeError: ``compiled=True`` where torch's compiler does not work.
@@ -93,6 +94,10 @@ class Ensemble:
     ) -> None:
         if not runs:
             raise ValueError("An ensemble needs at least one run.")
+        if others := [one for one in runs if not isinstance(one, Run)]:
+            raise TypeError(
+                f"An ensemble takes a list of runs, but one of these is of type {type(others[0]).__name__}."
+            )
         if len({run.structure() for run in runs}) > 1:
             raise ValueError(
                 "The runs of an ensemble must have the same structure (task, model and recipe up to numbers)."
@@ -106,6 +111,7 @@ class Ensemble:
         self.together = together or (TOGETHER if self.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1)
         self.update = Update(self.model, self.runs, self.device)
         self.parameters, self.state = self.model.parameters, self.update.initial_state()
+        self._start: dict[str, Any] | None = None
         self._prepare()
 
     def _check(self) -> None:
@@ -131,7 +137,7 @@ class Ensemble:
     def train(
         self, progress: Callable[[int], None] = lambda iterations: None, checkpoint: Checkpoint | None = None
     ) -> Log:
-        """Train all runs to the end.
+        """Train all runs from their initial weights to the end, however often this is called.
 
         Args:
             progress: is told the number of further iterations now and then.
@@ -142,6 +148,7 @@ class Ensemble:
             The log. It is the same whether or not the training was interrupted.
         """
         start, journal = time.perf_counter(), Journal(self.selection)
+        self._begin()
         first, seconds = self._restore(checkpoint, journal)
 
         def keep(iteration: int) -> None:
@@ -160,6 +167,12 @@ class Ensemble:
         keep(iterations)
         self._log(self._finish(keep), journal)
         return journal.log(seconds + time.perf_counter() - start, str(self.device), self.compiled)
+
+    def _begin(self) -> None:
+        """Keep where the first training begins, or go back there."""
+        if self._start is None:
+            self._start = self._position()
+        self._go_on_from(self._start)
 
     def warm_up(self) -> None:
         """Compile without training: an evaluation and the updates of one call; results are thrown away."""
@@ -207,9 +220,14 @@ class Ensemble:
         if self.update.numpy:
             self.update.numpy.restore(position["stream"])
 
+    def _asked(self) -> dict[str, Any]:
+        """What is trained, and with what."""
+        runs = [run.canonical() for run in self.runs]
+        return {"runs": runs, "device": self.device.type, "compiled": self.compiled}
+
     def _content(self, iteration: int, journal: Journal, seconds: float) -> dict[str, Any]:
         return {
-            "runs": [run.canonical() for run in self.runs],
+            **self._asked(),
             "iteration": iteration,
             "seconds": seconds,
             "journal": journal.state(),
@@ -218,10 +236,16 @@ class Ensemble:
 
     def _restore(self, checkpoint: Checkpoint | None, journal: Journal) -> tuple[int, float]:
         """The iteration and the seconds to go on from: those of the checkpoint if it is of these runs, else
-        zero.
+        zero. Other devices and other code round otherwise, so one that was written with them does not count.
         """
-        content = checkpoint and checkpoint.read()
-        if not content or content["runs"] != [run.canonical() for run in self.runs]:
+        asked = self._asked()
+        if checkpoint is None or not (content := checkpoint.read()) or content["runs"] != asked["runs"]:
+            return 0, 0.0
+        if {name: content.get(name) for name in asked} != asked:
+            checkpoint.warn(
+                f"The checkpoint {checkpoint.path} was written on another device, or with compiled code "
+                "where this training has none or the other way round; training starts anew."
+            )
             return 0, 0.0
         content = tree_map(lambda t: t.to(self.device) if isinstance(t, torch.Tensor) else t, content)
         self._go_on_from(content)

@@ -8,10 +8,10 @@ State: a dict of tensors per slot, shaped like the parameters.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from nalm.values import Value
@@ -19,6 +19,8 @@ from nalm.values import Value
 __all__ = ["LBFGS", "SGD", "Adam", "HagerZhangLBFGS", "Optimiser", "RMSProp"]
 
 Tensors = dict[str, Tensor]
+Decay = Annotated[float, Field(ge=0, lt=1)]
+"""How much of a running mean is kept in an update."""
 
 
 class Adam(Value):
@@ -30,9 +32,9 @@ class Adam(Value):
 
     kind: Literal["Adam"] = "Adam"
     lr: PositiveFloat
-    beta1: float = 0.9
-    beta2: float = 0.999
-    eps: float = 1e-8
+    beta1: Decay = 0.9
+    beta2: Decay = 0.999
+    eps: NonNegativeFloat = 1e-8
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -74,8 +76,8 @@ class RMSProp(Value):
 
     kind: Literal["RMSProp"] = "RMSProp"
     lr: PositiveFloat
-    decay: float = 0.9
-    eps: float = 1e-8
+    decay: Decay = 0.9
+    eps: NonNegativeFloat = 1e-8
 
     @property
     def slots(self) -> tuple[str, ...]:

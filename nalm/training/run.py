@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
 from nalm.models import AnyModel
 from nalm.tasks import AnyTask
@@ -24,7 +24,8 @@ class Run(Value):
         model: what learns it.
         recipe: how it is trained.
         seed: of the initial weights, the batches and the task's random choices; in [0, 2**32).
-        threshold: a test error below it is a success; ``None`` where the experiment knows no success.
+        threshold: a test error below it is a success, positive; ``None`` where the experiment knows no
+            success.
         labels: columns of the row that name the run in tables and figures; they do not enter the key.
 
     Raises:
@@ -43,7 +44,7 @@ class Run(Value):
     model: Annotated[AnyModel, Field(discriminator="kind")]
     recipe: Recipe
     seed: int = Field(ge=0, lt=2**32)
-    threshold: float | None = None
+    threshold: PositiveFloat | None = None
     labels: dict[str, str] = {}
 
     @model_validator(mode="after")

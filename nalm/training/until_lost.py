@@ -43,6 +43,10 @@ class EnsembleUntilLost(Ensemble):
         self._living = torch.arange(len(self.runs))  # which runs are trained
         self._others: Ensemble | None = None  # trains these, once half are lost
 
+    def _begin(self) -> None:
+        super()._begin()
+        self._living, self._others = torch.arange(len(self.runs)), None
+
     def _advance(self, first: int, last: int) -> None:
         if self._is_whole():
             before = _lost(self.parameters)

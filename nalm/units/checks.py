@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 
-def nearest(name: object, allowed: Iterable[str]) -> str:
+def nearest(name: object, allowed: Iterable[Any]) -> str:
     """The end of an error sentence: the nearest allowed name, if there is one, and all that are allowed.
 
     >>> nearest("NRUU", ["NRU", "NMU"])
@@ -68,12 +68,18 @@ def boolean(name: str, value: Any) -> bool:
 def one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
     """``value`` if it is one of ``allowed``."""
     if not any(type(value) is type(choice) and value == choice for choice in allowed):
-        raise ValueError(f"Unknown {name} {value!r}: {nearest(value, map(str, allowed))}")
+        raise ValueError(f"Unknown {name} {value!r}: {nearest(value, allowed)}")
     return value
+
+
+def as_tuple(value: Any) -> Any:
+    """A list, as JSON has them, as a tuple; anything else as it is."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def subset(name: str, values: Any, allowed: tuple[str, ...]) -> tuple[str, ...]:
     """``values`` as a tuple if each of them is one of ``allowed``."""
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be a tuple of names, but it is {values!r}: {nearest(values, allowed)}")
+        meant = f"write ({values!r},)." if values in allowed else nearest(values, allowed)
+        raise TypeError(f"{name} must be a tuple of names, but it is {values!r}: {meant}")
     return tuple(one_of(name, value, allowed) for value in values)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from nalm.units import init as initial
-from nalm.units.checks import number, one_of, subset
+from nalm.units.checks import as_tuple, number, one_of, subset
 from nalm.units.functional import clamped, complex_power, distance, distance_to_ternary, phase
 from nalm.units.unit import Device, Unit
 
@@ -82,7 +82,7 @@ class PowerUnit(Unit):
         self.gate_init = None if gate_init is None else number("gate_init", gate_init)
         self.clip = clip
         self.discretise = discretise
-        self.discretise_to = one_of("discretise_to", tuple(discretise_to), DISCRETE_WEIGHTS)
+        self.discretise_to = one_of("discretise_to", as_tuple(discretise_to), DISCRETE_WEIGHTS)
         values = {"weight": self.discretise_to, "weight_im": (0,), "gate": (0, 1)}
         self.discrete_values = {name: values[name] for name in discretise}
         self.weight = self.new_weight()

@@ -32,10 +32,11 @@ class SNMU(NMU):
         in_features: number of inputs.
         out_features: number of outputs.
         noise: where the noise comes from. ``"example"``: it is computed from the example's inputs, as whole
-            multiples of 2**-40. It looks random, but the same example always gets the same noise. So a
-            training gives the same numbers whichever runs train beside it and after any interruption; its
-            examples should not repeat. ``"fresh"``: torch's global generator, as in the authors' code,
-            which the runs of an ensemble cannot have.
+            multiples of 2**-40; it does not tell inputs of a magnitude of 2**23 and more apart. It looks
+            random, but the same example always gets the same noise. So a training gives the same numbers
+            whichever runs train beside it and after any interruption; its examples should not repeat.
+            ``"fresh"``: torch's global generator, as in the authors' code, which the runs of an ensemble
+            cannot have.
         low, high: bounds of the noise, l and h.
         clamp, init, init_scale, rounding: as in :class:`NMU`.
         device, dtype: of the parameters, as in torch's own layers.
@@ -104,7 +105,7 @@ def uniform_of(x: Tensor) -> Tensor:
     """A number of (0, 1) for each input, which looks random and depends on all inputs of its example.
 
     Args:
-        x: input ``(..., in)``; in it whole multiples of 2**-40 count.
+        x: input ``(..., in)``; in it whole multiples of 2**-40 count, below a magnitude of 2**23.
 
     Returns:
         The tensor ``(..., in)`` without gradient.

@@ -96,9 +96,12 @@ def round_(model: nn.Module) -> None:
 
 @torch.no_grad()
 def sparsity_error(model: nn.Module) -> Tensor:
-    """The largest sparsity error of the model's units; NaN for a model without units but with parameters."""
+    """The largest sparsity error of the model's units; NaN for a model without units."""
     errors = [unit.sparsity_error() for unit in outermost_units(model)]
-    return torch.stack(errors).amax() if errors else next(model.parameters()).new_full((), torch.nan)
+    if errors:
+        return torch.stack(errors).amax()
+    like = next(model.parameters(), torch.empty(0))
+    return like.new_full((), torch.nan)
 
 
 def _units(model: nn.Module) -> list[Unit]:

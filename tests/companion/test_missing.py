@@ -159,6 +159,16 @@ def test_what_cannot_be_trained_is_a_sentence(arguments, sentence, tmp_path, mon
     assert sentence in capsys.readouterr().err
 
 
+def test_jobs_are_named_by_whole_words(tmp_path, monkeypatch):
+    queues = []
+    monkeypatch.setattr(missing, "yield_to_others", lambda: None)
+    monkeypatch.setattr(missing, "call_from_cpp", lambda: None)
+    monkeypatch.setattr(missing, "train", lambda results, queue, device: queues.append(queue) or [])
+    for only in ("Table 6, ×, 10", "Table 6"):
+        assert missing.main([str(tmp_path), "--only", only]) == 0
+    assert [job.what for job in queues[0]] == ["nau-nmu Table 6, ×, 10 seeds"] and len(queues[1]) == 6
+
+
 SUMS = [job for job in QUEUE if job.results == "nau-nmu/replay"]
 
 

@@ -3,14 +3,17 @@
 import shutil
 import sys
 
+import numpy as np
 import pytest
-from companion.verification import sidebyside
+from companion.verification import sidebyside, steps
 from companion.verification.sidebyside import compare_code
 
-from nalm.models import Stack
+from nalm.models import NODE, Layer, Stack
 from nalm.records import PUBLISHED, Store, code, experiments, freshness, provenance, run_all
-from nalm.tasks import SingleModuleTask
-from nalm.training import Adam, Discretisation, Recipe, Run
+from nalm.tasks import FractionalSIRTask, SingleModuleTask
+from nalm.training import LBFGS, Adam, Discretisation, Recipe, Run
+from nalm.training.ode import ensemble as ode
+from nalm.training.ode import lbfgs, rollout
 
 EXPERIMENT = "demo/sidebyside"
 CONFIRMED, OLDER = "confirmed", "older than the code it depends on"
@@ -122,6 +125,32 @@ def test_each_kind_of_penalty_is_compared(tmp_path, monkeypatch):
     )
     found = sidebyside._structures([EXPERIMENT], tmp_path, before, True, None)
     assert sorted(len(one.run.recipe.penalties) for one in found) == [0, 1]
+
+
+def test_each_operation_of_a_differential_equation_is_compared(monkeypatch):
+    layers = Layer(unit="RealNPU", out_features=2), Layer(unit="NAU", out_features=3)
+    model = NODE(layers=layers, initial_state=(100.0, 0.01, 0.0), imaginary_until=1000)
+    recipe = Recipe(iterations=4000, optimiser=Adam(lr=1e-2), finish=LBFGS(iterations=1000))
+    run = Run(task=FractionalSIRTask(), model=model, recipe=recipe, seed=0)
+    found = steps.operations(run, 60)
+    assert found == steps.operations(run, 60) and found["digests"]["number of operations"] > 1000
+
+    def halves(f, y, step):
+        k1 = f(y)
+        return y + step / 2 * k1 + step / 2 * k1, k1
+
+    def next_to(*arguments):
+        weights, done = lbfgs.minimise_together(*arguments)
+        return np.nextafter(weights, np.inf), done
+
+    for changed, name, by in (
+        (rollout._METHODS, "euler", halves),
+        (vars(ode), "minimise_together", next_to),
+        (vars(ode), "IMAGINARY", "weight"),  # which weights stay as they are
+    ):
+        with monkeypatch.context() as patched:
+            patched.setitem(changed, name, by)
+            assert steps.operations(run, 60)["digests"] != found["digests"], name
 
 
 @pytest.mark.parametrize(("version", "freshly"), [("2.11.3", CONFIRMED), ("2.10.0", OLDER)])

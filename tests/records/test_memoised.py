@@ -223,8 +223,9 @@ def test_labels_that_would_not_be_read_back_are_refused(tmp_path, labels, senten
 
 
 def test_numbers_that_are_not_finite_are_refused(tmp_path, trained):
+    unchecked = runs([0])[0].model_copy(update={"threshold": float("inf")})
     with pytest.raises(ValueError, match="threshold is inf, but must be a finite number"):
-        run_all([runs([0])[0].but(threshold=float("inf"))], EXPERIMENT, results=str(tmp_path))
+        run_all([unchecked], EXPERIMENT, results=str(tmp_path))
     assert not trained
 
 

@@ -3,8 +3,10 @@
 import pytest
 import torch
 
+from nalm.models import DigitSequence
 from nalm.tasks import DigitSequenceTask
 from nalm.tasks.digit_images import digit_images
+from nalm.training import Adam, Ensemble, Recipe, Run
 
 PRODUCT = DigitSequenceTask(operation="product", source="sklearn", test_lengths=(1, 2, 5))
 
@@ -44,3 +46,13 @@ def test_the_splits_do_not_share_images():
 def test_sources_are_known_by_name():
     with pytest.raises(ValueError, match="Unknown source of digits 'mnits': did you mean 'mnist'"):
         digit_images("mnits")
+
+
+@pytest.mark.parametrize("lengths", [{"length": 5000}, {"test_lengths": (1, 5000)}], ids=str)
+def test_a_sequence_is_no_longer_than_there_are_digits(lengths):
+    recipe = Recipe(iterations=1, optimiser=Adam(lr=1e-3))
+    run = Run(task=PRODUCT.but(**lengths), model=DigitSequence(cell=None), recipe=recipe, seed=0)
+    with pytest.raises(
+        ValueError, match=r"^There is no sequence of 5000 digits: the \w+ digits of 'sklearn' are \d+.$"
+    ):
+        Ensemble([run], compiled=False)

@@ -8,7 +8,9 @@ from torch._inductor import config as inductor
 from nalm.models import Layer, Stack
 from nalm.tasks import SimpleArithmeticTask, SingleModuleTask, SubsetArithmeticTask, TenParameterTask
 from nalm.training import L1, SGD, Adam, Discretisation, Ensemble, Recipe, RMSProp, Run
+from nalm.training.checkpoint import Checkpoint
 from nalm.training.streams import uniforms
+from nalm.training.until_lost import EnsembleUntilLost
 from nalm.units import penalty, project_
 
 MODIFIED = Layer(
@@ -282,6 +284,41 @@ def test_subsets_of_other_sizes_beside_a_run_do_not_change_it():
         np.testing.assert_allclose(errors, expected, rtol=1e-4, err_msg=name)
     spread = joint.errors["test"][-1].reshape(3, 2).mean(1)
     assert spread.max() > 2 * spread.min()  # they are not the same task
+
+
+@pytest.mark.parametrize("stream", ["own", "common", "numpy"])
+@pytest.mark.parametrize("trainer", [Ensemble, EnsembleUntilLost])
+def test_a_second_training_is_the_first_one_again(trainer, stream, tmp_path):
+    task = SingleModuleTask.on("U[1,2)", "mul").but(targets="float64")
+    runs = [run(task=task, model=Stack.of("NMU", 1), stream=stream, seed=seed) for seed in range(2)]
+    ensemble, checkpoint = trainer(runs, compiled=False), Checkpoint(tmp_path / "some.pt", every=0)
+    first, second, third = ensemble.train(), ensemble.train(), ensemble.train(checkpoint=checkpoint)
+    for log in (second, third, ensemble.train(checkpoint=checkpoint)):  # the last from where the third ended
+        for ours, theirs in ((log.errors, first.errors), (log.weights, first.weights)):
+            assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
+
+
+@pytest.mark.parametrize("other", [{"device": "cuda"}, {"compiled": True}], ids=str)
+def test_a_checkpoint_from_another_device_or_of_compiled_code_is_not_gone_on_from(other, tmp_path):
+    said, runs = [], [run(iterations=50, log_interval=20)]
+    checkpoint = Checkpoint(tmp_path / "some.pt", every=0, warn=said.append)
+    whole = Ensemble(runs, compiled=False).train(checkpoint=checkpoint)
+    content = checkpoint.read()
+    assert (content["device"], content["compiled"], content["iteration"]) == ("cpu", False, 50)
+    wrong = {name: values + 1 for name, values in content["parameters"].items()}
+    checkpoint.write(content | {"parameters": wrong} | other)
+    log = Ensemble(runs, compiled=False).train(checkpoint=checkpoint)
+    assert all(np.array_equal(log.weights[name], whole.weights[name]) for name in whole.weights)
+    (sentence,) = said
+    assert "some.pt was written on another device, or with compiled code" in sentence
+
+
+@pytest.mark.parametrize("runs", [[1], run(), [run(), "run"]], ids=["number", "a run alone", "text"])
+def test_what_is_no_run_is_refused(runs):
+    with pytest.raises(
+        TypeError, match="^An ensemble takes a list of runs, but one of these is of type (int|tuple|str).$"
+    ):
+        Ensemble(runs)
 
 
 def test_evaluations_come_before_the_update():

@@ -135,6 +135,13 @@ def test_compiled_updates_are_replayed(device, monkeypatch):
     assert_same(*(ensemble.train() for ensemble in ensembles), device)
 
 
+@pytest.mark.parametrize("runs", CASES.values(), ids=CASES.keys())
+def test_a_second_training_is_the_first_one_again(runs, device):
+    ensemble = GraphedEnsemble(runs, device)
+    first = ensemble.train()
+    assert_same(ensemble.train(), first, "cpu")
+
+
 @pytest.mark.parametrize("stream", ["common stream", "NumPy's stream"])
 def test_an_interrupted_training_goes_on(stream, device, tmp_path):
     runs, checkpoint = CASES[stream], Checkpoint(tmp_path / "training.pt", every=0)

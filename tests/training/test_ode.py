@@ -127,6 +127,11 @@ def test_an_interrupted_training_goes_on_to_the_same_bits(tmp_path, finish):
     assert sum(told) == runs[0].recipe.iterations
 
 
+def test_a_second_training_is_the_first_one_again():
+    ensemble = NODEEnsemble([run(seed, finish=LBFGS(iterations=4)) for seed in range(2)])
+    assert bits(ensemble.train()) == bits(ensemble.train())
+
+
 def test_what_a_minimiser_was_answered_is_not_computed_again(tmp_path):
     runs, path, asked = [run(seed, finish=LBFGS(iterations=6)) for seed in range(2)], tmp_path / "some.pt", []
 

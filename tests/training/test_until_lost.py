@@ -89,6 +89,7 @@ def test_the_others_go_on_where_half_are_lost(stream, living, monkeypatch):
         np.testing.assert_array_equal(log.errors[name][:, lost], errors[:, lost])
         np.testing.assert_allclose(log.errors[name], errors, rtol=1e-3)
     assert all(p.shape[0] == 10 for p in ensemble.parameters.values())
+    assert_same(ensemble.train(), log)  # and again from the start
 
 
 ADAM = Adam(lr=1e-2)

@@ -27,6 +27,12 @@ from nalm.units import NAC, NALU, NAU, NMRU, NMU, NPU, NRU, UNITS, Dense, NACMul
         (lambda: NaiveNPU(2, 1, discretise=("gate",)), ValueError, "Unknown discretise 'gate'"),
         (lambda: NPU(2, 1, gate_init=None), TypeError, "gate_init must be a number"),
         (lambda: NPU(2, 1, discretise_to=(0, 1)), ValueError, "Unknown discretise_to (0, 1): "),
+        (
+            lambda: NPU(2, 1, discretise_to=1),
+            ValueError,
+            "Unknown discretise_to 1: allowed: (-1, 1), (-1, 0, 1).",
+        ),
+        (lambda: NPU(2, 1, discretise="weight"), TypeError, "'weight': write ('weight',)."),
         (lambda: NMRU(2, 1, gate="zer"), ValueError, "Unknown gate 'zer': did you mean 'zero'?"),
         (lambda: Dense(2, 1, activation="relu7"), ValueError, "Unknown activation 'relu7': did you mean"),
     ],

@@ -105,7 +105,7 @@ def test_what_has_no_discrete_values_cannot_be_rounded(unit):
 
 
 def test_a_model_without_units_has_no_sparsity_error():
-    assert sparsity_error(nn.Linear(2, 1)).isnan()
+    assert sparsity_error(nn.Linear(2, 1)).isnan() and sparsity_error(nn.Identity()).isnan()
 
 
 @pytest.mark.parametrize("ask", [penalty, round_])

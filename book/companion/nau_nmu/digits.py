@@ -20,7 +20,7 @@ from companion.experiment.statements import Claim, Item, Later
 from companion.experiment.tables import Table, text
 from companion.measures import Interval, summarise
 from companion.nau_nmu.digit_runs import EPOCHS, HORIZON, ITERATIONS, LENGTHS, MODELS, TRAINED_ON, digit_arms
-from companion.nau_nmu.drawn import beside_drawn, measured, values
+from companion.nau_nmu.drawn import beside_drawn, drawn, measured, values
 from companion.recorded import read
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "by_length",
     "decided",
     "figure",
+    "in_print",
     "item",
     "longest",
     "models",
@@ -177,18 +178,18 @@ def decided(item: str, iterations: int) -> set[tuple[str, str]]:
     >>> ("20", "NMU") in decided("Figure 4", 42_680), ("20", "NAC•,NMU") in decided("Figure 4", 42_680)
     (True, False)
     """
-    drawn = values(item.replace("Figure ", "Fig"))
+    printed = values(item.replace("Figure ", "Fig"))
     whole = iterations >= ITERATIONS[FIGURES[item][0]]
     found = set()
-    for length, model, measure in drawn:
-        at = drawn.get((length, model, "solved_at_mean"))
+    for length, model, measure in printed:
+        at = printed.get((length, model, "solved_at_mean"))
         if measure == "success" and (whole or at is None or at.estimate <= iterations):
             found.add((length, model))
     return found
 
 
 def as_drawn(item: str, rows: pd.DataFrame) -> pd.DataFrame | None:
-    """The measures of a figure's models over lengths, under the names that it has for them.
+    """The measures of a figure's models over lengths.
 
     Of the longest runs; ``None`` if these are too short, or of none of its models, or if there are no two
     reference runs.
@@ -201,7 +202,19 @@ def as_drawn(item: str, rows: pd.DataFrame) -> pd.DataFrame | None:
     rows = longest(rows, operation)
     if not rows["model"].isin(names).any() or len(references(rows, operation)) < 2:
         return None
-    return summarise(_renamed(item, by_length(rows, operation)), ["length", "model"])
+    lengths = by_length(rows, operation)
+    return summarise(lengths[lengths["model"].isin(names)], ["length", "model"])
+
+
+def in_print(item: str) -> pd.DataFrame:
+    """What a figure draws, under our names: its models without R_z say so.
+
+    >>> [model for model in in_print("Figure 15")["model"].unique() if "NMU" in model]
+    ['NAC•,NMU, no R_z', 'NMU, no R_z']
+    """
+    _, names = FIGURES[item]
+    ours = {theirs: name for name, theirs in names.items()}
+    return drawn(item.replace("Figure ", "Fig"), "length").replace({"model": ours})
 
 
 def _renamed(item: str, lengths: pd.DataFrame) -> pd.DataFrame:

@@ -3,8 +3,9 @@ that rows have.
 
 ``make compare-code AGAINST=COMMIT`` lists, for each structure that older rows have, the tensor operations of
 an update and of an evaluation with the code of the commit and with the present one, and all tensors that they
-start from. Where these differ or are not to be had (differential equations, digits), and for one structure of
-each experiment in any case, it trains a few runs with both and compares all weights and errors bit for bit.
+start from; of a differential equation all operations of a short training, with their results. Where these
+differ or are not to be had (digits), and for one structure of each experiment in any case, it trains a few
+runs with both and compares all weights and errors bit for bit.
 Where they are equal, rows that were as new as the code of the commit count as confirmed, with this comparison
 as their receipt.
 
@@ -173,7 +174,7 @@ def compare_code(
         structures = _structures(names, folder, sources_in(library / "nalm"), compiled, updates, version)
         first = {next((s for s in structures if name in s.experiments), None) for name in names}
         for structure in structures:
-            structure.trained = structure in first or isinstance(structure.run.model, NODE | DigitSequence)
+            structure.trained = structure in first or isinstance(structure.run.model, DigitSequence)
         _compare(structures, old, Path(scratch), progress, max(1, processes // 2))
         differing = [structure for structure in structures if not structure.trained and not structure.equal]
         for structure in differing:

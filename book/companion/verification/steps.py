@@ -3,7 +3,8 @@ one.
 
 Either some updates are made, or the tensor operations of an update and of an evaluation are listed, as the
 compiler gets them, with all that they start from: where lists and tensors are the same, all updates are,
-however many.
+however many. A differential equation, whose steps are compiled a few at a time and whose second stage
+computes with NumPy, is trained uncompiled for a few updates, and each operation is noted with its result.
 
 ``python steps.py ASKED FOUND`` reads a JSON file of what
 :func:`~companion.verification.sidebyside.compare_code` asks for and writes what it found. It uses the library
@@ -26,6 +27,7 @@ from nalm.models import NODE, DigitSequence
 from nalm.training import Discretisation, Run
 from nalm.training.trainers import trainer_of
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 FASTER = (1.0, 30.0)
@@ -48,7 +50,8 @@ def short(run: Run, updates: int) -> Run:
     recipe = run.recipe.but(
         iterations=updates, log_interval=updates, selection="last", penalties=penalties, finish=finish
     )
-    return run.but(recipe=recipe)
+    frozen = getattr(run.model, "imaginary_until", None) is not None
+    return run.but(recipe=recipe, model=run.model.but(imaginary_until=updates // 2) if frozen else run.model)
 
 
 def ensemble(run: Run, updates: int) -> list[Run]:
@@ -81,18 +84,22 @@ def steps(run: Run, updates: int, compiled: bool) -> dict[str, Any]:
         # the updates matter; to compile evaluations too would take twice as long
         trained.evaluate._errors = trained.evaluate._summed_errors
     log = trained.train()
+    return {
+        "digests": _digests(log),
+        "on a bound": int(sum(np.isin(value, (-1, 0, 1)).sum() for value in log.weights.values())),
+        "compiled": bool(log.compiled),
+    }
+
+
+def _digests(log: Any) -> dict[str, str]:
     values = {
         **log.weights,
         **{f"error {name}": errors for name, errors in log.errors.items()},
         "sparsity error": log.sparsity_errors,
     }
     return {
-        "digests": {
-            name: hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]
-            for name, value in sorted(values.items())
-        },
-        "on a bound": int(sum(np.isin(value, (-1, 0, 1)).sum() for value in log.weights.values())),
-        "compiled": bool(log.compiled),
+        name: hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]
+        for name, value in sorted(values.items())
     }
 
 
@@ -104,7 +111,15 @@ def _beginning(group: Any) -> Any:
 
 
 def operations(run: Run, updates: int) -> dict[str, Any]:
-    """Digests of the operations of an update and of evaluations, and of the tensors that they start from."""
+    """Digests of the operations of an update and of evaluations, and of the tensors that they start from; of
+    a differential equation those of all operations of a few updates and of what comes after them.
+    """
+    if isinstance(run.model, NODE):
+        trained, watched = trainer_of(run)(ensemble(run, WATCHED), compiled=False), _Watched()
+        with watched:
+            log = trained.train()
+        noted = {"operations": watched.noted.hexdigest()[:16], "number of operations": watched.number}
+        return {"digests": noted | _digests(log), "on a bound": 0, "compiled": False}
     trained = trainer_of(run)(ensemble(run, updates), compiled=False)
     update, state = trained.update, (trained.parameters, trained.state)
     # the name that it had
@@ -127,10 +142,27 @@ def operations(run: Run, updates: int) -> dict[str, Any]:
     return {"digests": found, "on a bound": 0, "compiled": False}
 
 
-DRAWS, LISTED, SEQUENCES = 2, 256, 4
+DRAWS, LISTED, SEQUENCES, WATCHED = 2, 256, 4, 4
 """Draws on the host, examples of an evaluation set whose operations are listed (all examples are compared),
-and sequences of digits that are evaluated.
+sequences of digits that are evaluated, and updates of a differential equation whose operations are noted.
 """
+
+
+class _Watched(TorchDispatchMode):
+    """Notes each operation on tensors and its result; what makes a tensor of nothing is noted where it is
+    used.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted, self.number = hashlib.sha256(), 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        if any(isinstance(leaf, torch.Tensor) for leaf in tree_flatten((args, kwargs))[0]):
+            self.noted.update(f"{function} {_digest(result)}".encode())
+            self.number += 1
+        return result
 
 
 def _listed(function: Callable, *arguments: Any) -> str:

@@ -31,8 +31,8 @@ class NODEEnsemble(Ensemble):
 
     The loss, the same in every iteration, is the mean squared error over all times and entries of the state,
     plus the recipe's penalties. The gradient is that of the discrete solution: the steps of the solver are
-    differentiated, not the equation. The last weights are kept. After the recipe's iterations its second
-    stage (``finish``) minimises the loss with the penalties as they are at the end.
+    differentiated, not the equation. Weights are not projected. The last weights are kept. After the recipe's
+    iterations its second stage (``finish``) minimises the loss with the penalties as they are at the end.
 
     Two things are recorded besides the errors: ``negative_updates``, the number of first-order iterations in
     which an entry of a state was negative, and ``finish_iterations``, those of the second stage.
@@ -71,7 +71,7 @@ class NODEEnsemble(Ensemble):
         }
         self.evaluate = self._errors
         self.negative = torch.zeros(len(self.runs), device=self.device)
-        self.finished_after = torch.zeros(len(self.runs), dtype=torch.float64)
+        self.finished_after = self._unfinished()
         self.answers = Answers(self._answer)
 
     def _rollout(self, times: Tensor, compiled: bool) -> Rollout:
@@ -92,6 +92,13 @@ class NODEEnsemble(Ensemble):
             node.step,  # type: ignore[union-attr]
             wrap,
         )
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.finished_after = self._unfinished()
+
+    def _unfinished(self) -> Tensor:
+        return torch.zeros(len(self.runs), dtype=torch.float64)
 
     def losses(self, parameters: Tensors, iteration: int) -> tuple[Tensor, Tensor]:
         """Loss with penalties (runs,), and the states after all steps (steps + 1, runs, entries)."""
