@@ -19,8 +19,6 @@ from nalm.values import Value
 __all__ = ["LBFGS", "SGD", "Adam", "HagerZhangLBFGS", "Optimiser", "RMSProp"]
 
 Tensors = dict[str, Tensor]
-Decay = Annotated[float, Field(ge=0, lt=1)]
-"""How much of a running mean is kept in an update."""
 
 
 class Adam(Value):
@@ -32,8 +30,8 @@ class Adam(Value):
 
     kind: Literal["Adam"] = "Adam"
     lr: PositiveFloat
-    beta1: Decay = 0.9
-    beta2: Decay = 0.999
+    beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    beta2: Annotated[float, Field(ge=0, lt=1)] = 0.999
     eps: NonNegativeFloat = 1e-8
 
     @property
@@ -76,7 +74,7 @@ class RMSProp(Value):
 
     kind: Literal["RMSProp"] = "RMSProp"
     lr: PositiveFloat
-    decay: Decay = 0.9
+    decay: Annotated[float, Field(ge=0, lt=1)] = 0.9
     eps: NonNegativeFloat = 1e-8
 
     @property
