@@ -4,6 +4,7 @@ A run's code is the definitions (:mod:`nalm.records.definitions`) that are reach
 and networks, the descriptions it is made of, what trains it and how its row is made. So a new unit, task,
 loss or optimiser makes no row older that does not use it, nor does anything that changes no number: where a
 definition stands, checkpoints, progress, error messages. PyTorch counts by its minor version, 2.12.
+What trains a run on a GPU does not count: such a row has the code that trains the run on a processor.
 
 A change of code that changes no result makes rows older than it all the same. Two notes in a sidecar say that
 they are right still: a confirmation, that a sample of them was retrained to the last digit, which counts for
