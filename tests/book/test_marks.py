@@ -195,7 +195,7 @@ def test_measured_points_are_shown(item: str) -> None:
         assert sorted(value for _, value in shown) == sorted(map(rounded, values))
 
 
-SIGNS = {"mul": "a × b", "div": "a / b", "add": "a + b", "sub": "a − b", "sqrt": "√a", "squared": "a²"}
+SIGNS = {"mul": "a × b", "div": "a / b", "add": "a + b", "sub": "a − b", "root": "√a", "squared": "a²"}
 
 
 def test_table_6_is_shown_with_all_its_models() -> None:
