@@ -6,7 +6,8 @@ from companion.experiment.rows import NOT_RUN
 from companion.experiment.statements import Read
 from companion.experiment.tables import Table
 from companion.nau_nmu.settings import SIGNS, arms
-from companion.nau_nmu.subset_arithmetic import EXPERIMENT, TABLE_6, published_cell
+from companion.nau_nmu.subset_arithmetic import EXPERIMENT as TABLES
+from companion.nau_nmu.subset_arithmetic import TABLE_6, published_cell
 
 __all__ = ["so_far"]
 
@@ -24,7 +25,7 @@ def so_far(read: Read) -> tuple[Table, dict[str, str]]:
     Args:
         read: recorded rows by experiment.
     """
-    item = EXPERIMENT.item("Table 6")
+    item = TABLES.item("Table 6")
     replays = read(item.replays)
     full = item.rows(replays[(replays["iterations"] >= item.iterations) & (replays["stream"] == "common")])
     parts = dict(iter(full.groupby(["operation", "model"]))) if len(full) else {}
