@@ -68,54 +68,41 @@ class _Reader(DigitCNN):
     """The same numbers by products of matrices, of which a CUDA device takes those of all runs at once."""
 
     def forward(self, images: Tensor) -> Tensor:
-        maps = images.reshape(-1, 28, 28, 1)
+        count = images[..., 0, 0].numel()
+        chunk = CHUNK if count % CHUNK == 0 else count
+        maps = images.reshape(-1, 1, chunk, 28, 28)
         for layer in (self.first, self.second):
-            maps = functional.max_pool2d(_convolved(maps, layer.weight).permute(0, 3, 1, 2), 2)
-            maps = torch.relu(maps.permute(0, 2, 3, 1) + layer.bias)
-        return self.head(maps.permute(0, 3, 1, 2).flatten(1)).reshape(images.shape[:-2])
+            maps = functional.max_pool2d(_convolved(maps, layer.weight).flatten(0, 1), 2).unflatten(
+                0, (-1, layer.out_channels)
+            )
+            maps = torch.relu(maps + layer.bias.view(-1, 1, 1, 1))  # type: ignore[union-attr]
+        return self.head(maps.transpose(1, 2).flatten(2)).reshape(images.shape[:-2])
 
 
-def _convolved(maps: Tensor, weight: Tensor) -> Tensor:
-    """(images, height, width, maps in) -> (images, height - 4, width - 4, maps out).
-
-    A row of the result is the product of five rows of the maps and one matrix, of weights and zeros. It takes
-    some times as many multiplications as a product of all windows of 5x5 numbers, and a fifth of the memory,
-    which is what a device of this kind waits for.
-    """
-    images, height, width, _ = maps.shape
-    parts = PARTS if images % PARTS == 0 else 1
-    rows = _Rows.apply(maps.flatten(2)).unflatten(0, (parts, -1)).flatten(1, 2)
-    product = torch.bmm(rows, _of_rows(weight, width).expand(parts, -1, -1))
-    return product.view(images, height - 4, width - 4, -1)
-
-
-PARTS = 8
-"""Parts of a batch, each with a product of its own: of the whole batch the gradient of the weights would be
-few numbers, each a long sum, and keep few multiprocessors busy.
+CHUNK = 16
+"""Images whose windows are one matrix: of all of a batch it would be too long a one for the gradient of the
+weights, whose few numbers keep only as many multiprocessors busy as there are matrices.
 """
 
 
-def _of_rows(weight: Tensor, width: int) -> Tensor:
-    """The weights of a convolution, (maps out, maps in, 5, 5), as a matrix from five rows of this width to
-    one: (5 * width * maps in, (width - 4) * maps out).
-    """
-    place = torch.arange(width, device=weight.device)
-    given = place[:, None] - place[: width - 4]
-    which = (torch.arange(5, device=weight.device)[:, None, None] == given).to(weight.dtype)
-    matrix = weight.flatten(0, 2) @ which.flatten(1)  # each a weight or 0
-    return matrix.view(*weight.shape[:3], width, -1).permute(2, 3, 1, 4, 0).flatten(0, 2).flatten(1)
+def _convolved(maps: Tensor, weight: Tensor) -> Tensor:
+    """(chunks, maps in, images, height, width) -> (chunks, maps out, images, height - 4, width - 4)."""
+    windows = _Windows.apply(maps)
+    chunks, *_, images, height, width = windows.shape
+    product = torch.bmm(weight.flatten(1).expand(chunks, -1, -1), windows.flatten(4).flatten(1, 3))
+    return product.unflatten(2, (images, height, width))
 
 
-class _Rows(torch.autograd.Function):
-    """Five rows next to each other: (images, height, numbers) -> (images, height - 4, 5 * numbers). Their
-    gradient is summed in the order in which it lies in memory.
+class _Windows(torch.autograd.Function):
+    """The windows of 5x5 numbers: (chunks, maps, images, height, width) -> (chunks, maps, 5, 5, images,
+    height - 4, width - 4). Their gradient is summed in the order in which it lies in memory.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(maps: Tensor) -> Tensor:
-        return maps.unfold(1, 5, 1).movedim(-1, 2).flatten(2)
+        return maps.unfold(3, 5, 1).unfold(4, 5, 1).movedim((5, 6), (2, 3)).contiguous()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
@@ -123,12 +110,18 @@ class _Rows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        images, rows, numbers = gradient.shape
-        parts = gradient.view(images, rows, 5, numbers // 5).unbind(2)
-        total = gradient.new_zeros(images, rows + 4, numbers // 5)
-        for first, part in enumerate(parts):
-            total.narrow(1, first, rows).add_(part)
-        return total
+        return _summed(_summed(gradient, 3, -1), 2, -2)
+
+
+def _summed(gradient: Tensor, windows: int, along: int) -> Tensor:
+    """Of windows along a dimension, whose numbers are those of dimension ``windows``."""
+    parts = gradient.unbind(windows)
+    shape = list(parts[0].shape)
+    shape[along] += 4
+    total = gradient.new_zeros(shape)
+    for first, part in enumerate(parts):
+        total.narrow(along, first, part.shape[along]).add_(part)
+    return total
 
 
 class _LSTMCell(nn.LSTMCell):

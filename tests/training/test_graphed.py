@@ -275,7 +275,7 @@ def test_sequences_side_by_side_are_sequences(name, device):
     assert trainer_of(runs[0], device) is (SequenceEnsemble if device == "cpu" else SideBySide)
 
 
-@pytest.mark.parametrize("images", [3, 2 * side_by_side.PARTS], ids=["one product", "several products"])
+@pytest.mark.parametrize("images", [3, 2 * side_by_side.CHUNK], ids=["one matrix", "several matrices"])
 def test_a_stacked_reader_is_a_reader(images):
     torch.manual_seed(0)
     seen = torch.randn(images, 28, 28, dtype=torch.float64)
