@@ -17,7 +17,7 @@ from torch import Tensor
 
 from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.tables import Table, text
-from companion.nau_nmu.digit_runs import EPOCHS, HORIZON, MODELS, TRAINED_ON
+from companion.nau_nmu.digit_runs import EPOCHS, HORIZON, ITERATIONS, MODELS, TRAINED_ON
 from companion.nau_nmu.digits import REFERENCE, longest, references, solved_by_length
 from companion.recorded import devices, read
 
@@ -110,9 +110,11 @@ def longer(every: pd.DataFrame, operation: str, lengths: Sequence[int]) -> tuple
     median error on single digits, how many are solved at these lengths, and their weights of images.
     """
     rows = longest(every, operation)
-    caption = f"Runs of {HORIZON} epochs or more"
     if rows.empty:
-        return Table([], caption), {"longer": 0, "sparse": NOT_RUN, "unsolved": NOT_RUN}
+        none = dict.fromkeys(["longer-epochs", "longer-updates", "sparse", "unsolved"], NOT_RUN)
+        return Table([], f"Runs of {HORIZON} epochs or more"), {"longer": 0} | none
+    updates = int(rows["iterations"].max())
+    epochs = updates * EPOCHS // ITERATIONS[operation]
     solved = solved_by_length(rows, operation, lengths).set_index("model")
     lines, missing = [], [model for model in MODELS[operation] if model not in set(rows["model"])]
     for model in MODELS[operation]:
@@ -136,15 +138,17 @@ def longer(every: pd.DataFrame, operation: str, lengths: Sequence[int]) -> tuple
     ]
     numbers: Numbers = {
         "longer": len(rows),
+        "longer-epochs": f"{epochs:,}",
+        "longer-updates": f"{updates:,}",
         "sparse": f"{(own < SPARSE).sum()} of {len(own)}",
         "unsolved": ("; ".join(unsolved) or "none") if known > 1 else NOT_RUN,
     }
-    return Table(pd.DataFrame(lines).fillna(""), caption + note, digits=2), numbers
+    return Table(pd.DataFrame(lines).fillna(""), f"Runs of {epochs:,} epochs{note}", digits=2), numbers
 
 
 def on_both_devices(files: Mapping[str, str]) -> tuple[Table, Numbers]:
     """How far apart the errors are of runs that a core and a GPU have both begun, with the same seeds: at the
-    updates at which the errors of both were lower than ever before.
+    updates at which the errors of both were lower than ever before. A line for those of several runs.
 
     Args:
         files: operation -> the results file of its runs.
@@ -164,7 +168,7 @@ def on_both_devices(files: Mapping[str, str]) -> tuple[Table, Numbers]:
             found += [
                 {"task": operation, "updates": at, "ratio": gpu[at] / core[at]} for at in core.keys() & gpu
             ]
-    caption = "The error at the length of training on the GPU, as a multiple of that on a core"
+    caption = "The error at the length of training on a GPU, as a multiple of that on a core"
     if not found:
         return Table([], caption), dict.fromkeys(["pace_core", "pace_gpu", "largest", "middle"], NOT_RUN)
     ratios = pd.DataFrame(found)
@@ -172,6 +176,7 @@ def on_both_devices(files: Mapping[str, str]) -> tuple[Table, Numbers]:
         {"task": task, "updates": f"{updates:,}", "runs": len(of)}
         | dict(zip(("lowest", "median", "highest"), of["ratio"].quantile([0, 0.5, 1]), strict=True))
         for (task, updates), of in ratios.groupby(["task", "updates"], sort=True)
+        if len(of) > 1
     ]
     later = ratios.loc[ratios["updates"] > 0, "ratio"]
     core, gpu = (1000 * seconds / updates for seconds, updates in (spent[False], spent[True]))

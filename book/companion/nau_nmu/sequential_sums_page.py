@@ -100,8 +100,8 @@ def solved(rows: Rows, mean: Mapping[int, float], lengths: Sequence[int]) -> tup
 
 
 def rising(every: pd.DataFrame, mean: Mapping[int, float]) -> Numbers:
-    """The NAUs that are solved on longer sequences and not on single digits, and whether always the mean
-    would be; of the longest runs.
+    """The NAUs that are solved on longer sequences and not on single digits, how far from the threshold those
+    with discrete weights are, and whether always the mean would be solved; of the longest runs.
 
     Args:
         every: all recorded runs.
@@ -109,22 +109,29 @@ def rising(every: pd.DataFrame, mean: Mapping[int, float]) -> Numbers:
     """
     rows = longest(every, "sum")
     if len(references(rows, "sum")) < 2:
-        return dict.fromkeys(["rising", "rising-error", "level", "mean-passes", "mean-over"], NOT_RUN)
+        names = ["rising", "rising-of", "rising-error", "naus", "level", "worst", "mean-passes", "mean-over"]
+        return dict.fromkeys(names, NOT_RUN)
     levels = {length: level for length, level in thresholds(rows, "sum").items() if length in mean}
-    below = pd.DataFrame({length: rows[f"test_{length}"] < level for length, level in levels.items()})
-    found = rows[rows["model"].str.startswith("NAU") & ~below[1] & below.any(axis=1)]
+    naus = rows[rows["model"].str.startswith("NAU")]
+    over = pd.DataFrame({length: naus[f"test_{length}"] / level for length, level in levels.items()})
+    found = naus[(over[1] >= 1) & (over < 1).any(axis=1)]
     passing = [f"{length:,}" for length, level in levels.items() if mean[length] < level]
     last = max(levels)
     return {
         "rising": len(found),
+        "rising-of": " and ".join(
+            f"seed {seed} of {model}" for model, seed in found[["model", "seed"]].values
+        ),
         "rising-error": text(found["test_1"].max(), 2),
+        "naus": len(naus),
         "level": text(levels[1], 2),
+        "worst": text(over[naus["sparsity_error"] == 0].max(axis=None), 2),
         "mean-passes": " and ".join(passing) or "no length",
         "mean-over": f"{mean[last] / levels[last]:.2g}",
     }
 
 
-def of_figures(judged: Statements) -> Numbers:
-    """The statements on the figures that the text repeats."""
+def rate(name: str, judged: Statements) -> Numbers:
+    """The first of the statements on a figure: a success rate."""
     first = judged.judgements[0].statements
-    return {"nau-rate": str(first[0]) if first else NOT_RUN}
+    return {name: str(first[0]) if first else NOT_RUN}
