@@ -5,15 +5,8 @@ import itertools
 import numpy as np
 import pytest
 from companion import measures, published
-from companion.nau_nmu.late import (
-    Layout,
-    fewest_late_runs,
-    first_read,
-    late_runs,
-    read_in_merged_order,
-    shell_sorted,
-    table_6,
-)
+from companion.nau_nmu.late import fewest_late_runs, late_runs
+from companion.nau_nmu.merged_order import Layout, first_read, read_in_merged_order, shell_sorted, table_6
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -159,3 +152,24 @@ def test_rows_that_are_in_order_stay_so():
 def test_lines_that_the_file_does_not_have_are_refused(line, runs):
     with pytest.raises(ValueError, match="the file has 100 of each"):
         read_in_merged_order({line: [1000.0] * runs}, table_6())
+
+
+@pytest.mark.parametrize(
+    ("model", "operation", "seeds"),
+    [
+        ("NAU", "add", [24, 30, 38]),
+        ("NAU", "sub", [29, 42]),
+        ("NAC+", "add", [23]),
+        ("NMU", "mul", [14, 22]),
+        ("NMU", "squared", [4]),
+        ("NAC•,NMU", "squared", [8, 34]),
+    ],
+)
+def test_runs_that_are_published_late_are_those_that_the_order_makes_late(model, operation, seeds):
+    runs = published.load("nau_nmu_runs").query("model == @model and operation == @operation")
+    theirs = runs.set_index("seed")["solved_at"]
+    soon = theirs.median()
+    found = read_in_merged_order({(model, operation): [soon] * 100}, table_6())[model, operation]
+    assert [seed for seed in theirs.index if found[seed] > 1.5 * soon] == seeds
+    assert [theirs[seed] for seed in seeds] == [found[seed] for seed in seeds]
+    assert theirs.drop(seeds).max() < 2 * soon

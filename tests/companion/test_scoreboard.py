@@ -13,7 +13,16 @@ import pandas as pd
 import pytest
 from companion import published, scoreboard
 from companion.division import compared, small_numbers
-from companion.experiment.statements import Claim, Explanation, Item, Statements, exactly, rate, smallest_seen
+from companion.experiment.statements import (
+    FALSE_ALARM,
+    Claim,
+    Explanation,
+    Item,
+    Statements,
+    exactly,
+    rate,
+    smallest_seen,
+)
 from companion.measures import Interval
 from companion.nau_nmu import drawn, gates, penalty, ranges, subset_arithmetic
 from companion.nau_nmu import hidden_sizes as hidden
@@ -23,6 +32,7 @@ from companion.recorded import read
 from companion.scoreboard import ITEMS, Comparison
 from companion.scoreboard import board as board_module
 from companion.scoreboard.__main__ import main
+from scipy import stats
 
 from nalm.records.store import COLUMNS, Store
 
@@ -912,6 +922,26 @@ def test_npu_table_1_is_reproduced_so_far_by_nine_seeds(book):
     _record(book, "npu/large-scale", _large(seeds=9))
     line = _judge(book, "npu", "Table 1")
     assert line[["verdict", "seeds"]].tolist() == ["reproduced so far", "9 to 10 of 10"]
+
+
+@pytest.mark.parametrize("runs", [3, 5, 10, 50])
+def test_means_of_few_runs_differ_no_more_often_than_is_said(runs):
+    samples = np.random.default_rng(0).normal(size=(20_000, runs))
+    means, errors = samples.mean(1), samples.std(1, ddof=1) / np.sqrt(runs)
+    half = errors * stats.t.ppf(0.975, runs - 1)
+    published, family = Interval(0.0, 0.0, 0.0, 100), 10
+
+    def differing(degrees):
+        return sum(
+            not Comparison(
+                "", Interval(m, m - h, m + h, runs), published, family=family, degrees=degrees
+            ).agrees
+            for m, h in zip(means.tolist(), half.tolist(), strict=True)
+        )
+
+    asked = len(samples) * FALSE_ALARM / family  # 20
+    assert 0.4 * asked < differing(runs - 1) < 1.7 * asked
+    assert runs > 10 or differing(np.inf) > 3 * asked
 
 
 def test_the_rule():

@@ -112,6 +112,8 @@ class Comparison:
         probability: with which, by a test, the two would be as far apart if they were of one kind; it decides
             in place of the intervals where it is given.
         family: how many numbers the item compares; :meth:`Item.compared_with` says it.
+        degrees: of freedom, where ours is a mean of few runs: far from it, Student's distribution has more
+            than a normal one that is as wide within 95%.
     """
 
     what: str
@@ -122,6 +124,7 @@ class Comparison:
     id: str = ""
     probability: float | None = None
     family: int = 1
+    degrees: float = math.inf
 
     @property
     def apart(self) -> float:
@@ -155,7 +158,10 @@ class Comparison:
         if self.probability is not None:
             return self.probability >= FALSE_ALARM / self.family
         ours, published = self.ours.estimate, self.published.estimate
-        near = self.apart <= _standard_errors(self.family) or max(ours, published) < self.resolution
+        near = (
+            self.apart <= _standard_errors(self.family, self.degrees)
+            or max(ours, published) < self.resolution
+        )
         return near or published / self.factor < ours < published * self.factor
 
     def __str__(self) -> str:
@@ -166,11 +172,11 @@ _Z_95 = 1.959964
 
 
 @cache
-def _standard_errors(family: int) -> float:
-    """How far apart one of so many numbers may be."""
-    from scipy.special import ndtri
+def _standard_errors(family: int, degrees: float) -> float:
+    """How far apart one of so many numbers may be, if 95% of such numbers are within 1.96."""
+    from scipy.stats import t
 
-    return float(-ndtri(FALSE_ALARM / family / 2))
+    return float(t.ppf(1 - FALSE_ALARM / family / 2, degrees) / t.ppf(0.975, degrees) * _Z_95)
 
 
 @dataclass(frozen=True)

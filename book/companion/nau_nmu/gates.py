@@ -27,6 +27,7 @@ from companion.experiment.tables import text
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import MEASURES
+from companion.nau_nmu.merged_order import LAYOUTS, read_in_merged_order
 
 RIGHT = {"mul": "multiplication", "add": "addition"}
 """Operation -> the choice that can solve it."""
@@ -172,8 +173,6 @@ _LATE = "Gated NAU/NMU on a + b, solved at, mean"
 
 def _read_twice(read: Read) -> tuple[Interval, Interval]:
     """The mean of *solved at* of the gated NAU/NMU on sums, from rows in order and out of order."""
-    from companion.nau_nmu.late import LAYOUTS, read_in_merged_order
-
     rows, line = read("nau-nmu/gates"), ("Gated NAU/NMU", "add")
     part = rows[(rows["model"] == line[0]) & (rows["operation"] == line[1])].sort_values("seed")
     times = part["solved_at"].where(part["success"].astype(bool)).to_numpy(float)

@@ -1,18 +1,15 @@
 """Late runs: how many would make a published mean of *solved at*, and how reading a log out of order makes
 them.
 
-The authors' analysis takes the first row of a run's log whose test error is below the threshold. Before
-that it joins all rows with their thresholds by R's ``merge``. Where the key of that join is not in order
-already, ``merge`` sorts by Shell's method, which leaves rows of the same key in another order.
+The order is that of :mod:`companion.nau_nmu.merged_order`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from itertools import product
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -34,82 +31,14 @@ from companion.nau_nmu.subset_arithmetic import TABLE_2
 
 __all__ = [
     "EXPERIMENT",
-    "LAYOUTS",
     "LateRuns",
-    "Layout",
     "by_seed",
     "elsewhere",
     "fewest_late_runs",
-    "first_read",
     "followed",
     "late_runs",
-    "read_in_merged_order",
-    "shell_sorted",
-    "table_6",
     "thousands",
 ]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """In which order a file of the authors holds the logs of runs.
-
-    They lie by model, by what thresholds are joined on, by the seed's name (0, 1, 10, 11, ...).
-
-    Args:
-        models: in the order of their names there.
-        keys: operations or ranges, likewise.
-        runs: seeds of each.
-        logs: rows per run.
-        every: iterations from one row to the next.
-        lengths: rows of each run in the order of the file, where they are known.
-    """
-
-    models: tuple[str, ...]
-    keys: tuple[str, ...]
-    runs: int
-    logs: int = 5001
-    every: int = 1000
-    lengths: tuple[int, ...] = ()
-
-    def seeds(self) -> list[int]:
-        """In the order of their names."""
-        return sorted(range(self.runs), key=str)
-
-    def lines(self) -> list[tuple[str, str]]:
-        """Model and key of each line of runs."""
-        return list(product(self.models, self.keys))
-
-    def rows(self) -> np.ndarray:
-        """Rows of each run."""
-        return np.array(self.lengths or [self.logs] * (len(self.lines()) * self.runs))
-
-
-LAYOUTS = {
-    "Table 5": Layout(("NALU (separate)", "NALU (shared)", "Gated NAU/NMU"), ("add", "mul"), 100),
-    "Figure 3": Layout(
-        ("NAC•", "NALU", "NAC•,σ", "NMU", "Gated NAU/NMU", "NAC•,NMU"),
-        ("U[-2,-1)", "U[-2,2)", "U[0,1)", "U[0.1,0.2)", "U[1,2)", "U[1.1,1.2)", "U[10,20)"),
-        50,
-    ),
-}
-"""Item -> how its logs lie in the authors' file."""
-
-
-def table_6() -> Layout:
-    """How the logs of Table 6, and so of Table 2, lie in the authors' file.
-
-    All have 5,001 rows but 27 of NALUs.
-
-    >>> table_6().rows().sum()
-    np.int64(29876191)
-    """
-    models = ("Linear", "NAC+", "NAC•", "NALU", "NAC•,σ", "ReLU", "ReLU6", "NAU", "NMU", "NAC•,NMU")
-    layout = Layout(models, ("add", "div", "mul", "root", "squared", "sub"), runs=100)
-    rows = published.load("nau_nmu_logged_points").set_index(["model", "operation", "seed"])["logged_points"]
-    return replace(
-        layout, lengths=tuple(int(rows[*line, seed]) for line in layout.lines() for seed in layout.seeds())
-    )
 
 
 @dataclass(frozen=True)
@@ -190,125 +119,6 @@ def fewest_late_runs(soon: Sequence[float], runs: int, printed: float, iteration
         if excess(count, soonest) < 0 <= excess(count, iterations):
             return _with(soon, runs, count, brentq(partial(excess, count), soonest, iterations, rtol=1e-6))
     return None
-
-
-def shell_sorted(keys: Sequence[int]) -> np.ndarray:
-    """The order in which Shell's sort leaves values, with the gaps 1, 4, 13, 40, ... as in R's ``merge``.
-
-    The positions before the sort are returned, one per value.
-
-    A pass sorts the values that are a gap apart by insertion, which keeps the order of equal ones; passes
-    together do not.
-
-    Args:
-        keys: small whole numbers from 0 to 254.
-
-    >>> shell_sorted([0, 0, 0, 0, 1, 0, 0, 0, 0]).tolist()
-    [0, 1, 2, 3, 8, 5, 6, 7, 4]
-    """
-    values, gap = np.asarray(keys, dtype=np.uint8), 1
-    order = np.arange(len(values), dtype=np.int32)
-    while gap <= len(values) // 9:
-        gap = 3 * gap + 1
-    while gap:
-        missing = -len(values) % gap
-        table = np.append(values, np.full(missing, 255, dtype=np.uint8)).reshape(-1, gap)
-        places = np.append(order, np.zeros(missing, dtype=order.dtype)).reshape(-1, gap)
-        _sort_columns(table, places)
-        values, order = table.ravel()[: len(values)], places.ravel()[: len(order)]
-        gap //= 3
-    return order
-
-
-def _sort_columns(values: np.ndarray, places: np.ndarray) -> None:
-    """Sort each column of ``values`` in place, and move ``places`` with it; equal values stay in order.
-
-    Values come in long runs, so most columns of a wide table are as the one before, and most rows of a
-    tall one are where they belong.
-    """
-    height, width = values.shape
-    if width > height:
-        changes = np.flatnonzero((values[:, 1:] != values[:, :-1]).any(0)) + 1
-        for first, last in zip([0, *changes], [*changes, width], strict=True):
-            order = np.argsort(values[:, first], kind="stable")
-            for table in (values, places):
-                table[:, first:last] = table[order, first:last]
-        return
-    largest_so_far = np.maximum.accumulate(values.max(1))
-    smallest_from_here = np.minimum.accumulate(values.min(1)[::-1])[::-1]
-    unsorted = np.concatenate([[False], largest_so_far[:-1] > smallest_from_here[1:], [False]])
-    for first, last in np.flatnonzero(np.diff(unsorted)).reshape(-1, 2):
-        rows = slice(first, last + 1)
-        order = np.argsort(values[rows], axis=0, kind="stable")
-        for table in (values, places):
-            table[rows] = np.take_along_axis(table[rows], order, 0)
-
-
-def read_in_merged_order(
-    solved_at: Mapping[tuple[str, str], Sequence[float]], layout: Layout
-) -> dict[tuple[str, str], np.ndarray]:
-    """What is found for *solved at* if the first row below the threshold is taken after R's ``merge``.
-
-    A run is taken to stay below the threshold from its first solved iteration on.
-
-    Args:
-        solved_at: model and key -> first solved iterations of all runs, NaN for those that are not solved.
-            Lines of the layout that are left out have rows all the same.
-        layout: of the file.
-
-    Raises:
-        ValueError: a line that the layout does not have, or another number of runs.
-
-    >>> layout = Layout(("NAU", "NMU", "NALU"), ("add", "mul", "div"), runs=3, logs=101)
-    >>> read_in_merged_order({("NMU", "add"): [3000.0, 3000.0, 3000.0]}, layout)["NMU", "add"].tolist()
-    [3000.0, 21000.0, 3000.0]
-    """
-    for line, times in solved_at.items():
-        if line[0] not in layout.models or line[1] not in layout.keys or len(times) != layout.runs:
-            raise ValueError(
-                f"{len(times)} runs of {line} are given; the file has {layout.runs} of each of "
-                f"{layout.models} and {layout.keys}."
-            )
-    log, row = _merged(layout)
-    seeds = np.array(layout.seeds())
-    found = {}
-    for line, times in solved_at.items():
-        start = layout.lines().index(line) * layout.runs
-        inside = (log >= start) & (log < start + layout.runs)
-        seed, at = seeds[log[inside] - start], row[inside] * float(layout.every)
-        below = at >= np.asarray(times, dtype=float)[seed]  # never where it is NaN
-        solved, first = np.unique(seed[below], return_index=True)
-        found[line] = np.full(layout.runs, np.nan)
-        found[line][solved] = at[below][first]
-    return found
-
-
-def first_read(layout: Layout) -> dict[tuple[str, str], np.ndarray]:
-    """For each line, the iteration of the row of each seed's log that comes first after that sort.
-
-    It is 0 where that is the log's own first row.
-
-    A run that is solved before it is read as solved just there.
-
-    >>> layout = Layout(("NAU", "NMU", "NALU"), ("add", "mul", "div"), runs=3, logs=101)
-    >>> first_read(layout)["NMU", "add"].tolist()
-    [0.0, 21000.0, 0.0]
-    """
-    log, row = _merged(layout)
-    _, places = np.unique(log, return_index=True)
-    by_line = (row[places] * float(layout.every)).reshape(-1, layout.runs)[:, np.argsort(layout.seeds())]
-    return dict(zip(layout.lines(), by_line, strict=True))
-
-
-@lru_cache(maxsize=1)
-def _merged(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """Of each row, in the order after the sort, which log it is of and the how manieth of that log."""
-    rows = layout.rows()
-    keys = np.tile(np.repeat(np.arange(len(layout.keys), dtype=np.uint8), layout.runs), len(layout.models))
-    order = shell_sorted(np.repeat(keys, rows))
-    begins = np.cumsum(rows) - rows
-    log = np.repeat(np.arange(len(rows), dtype=np.int32), rows)[order]
-    return log, (order - begins[log]).astype(np.int32)
 
 
 def _check(soon: Sequence[float], runs: int) -> None:

@@ -17,7 +17,8 @@ from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.tables import Table, text
 from companion.measures import Interval
 from companion.nau_nmu import late
-from companion.nau_nmu.late import LateRuns, by_seed, late_runs, table_6, thousands
+from companion.nau_nmu.late import LateRuns, by_seed, late_runs, thousands
+from companion.nau_nmu.merged_order import LAYOUTS, first_read, read_in_merged_order, table_6
 from companion.nau_nmu.settings import SIGNS
 from companion.nau_nmu.subset_arithmetic import TABLE_2, published_cell
 
@@ -156,7 +157,7 @@ def followed(rows: Rows, p: SimpleNamespace) -> tuple[Table, _Numbers]:
 def first_rows(rows: Rows) -> tuple[Table, _Numbers]:
     """Published runs whose logs do not begin with their first row after R's merge."""
     sums = published.load("nau_nmu_runs").query("model in ['NAU', 'NAC+'] and operation in ['add', 'sub']")
-    begins, won = late.first_read(table_6()), _won(rows)
+    begins, won = first_read(table_6()), _won(rows)
     sums = sums.assign(begins=[begins[run.model, run.operation][run.seed] for run in sums.itertuples()])
     moved = sums[sums["begins"] > 0]
     last = {line: max(won.get(line, ()), default=np.inf) for line in _theirs()}
@@ -185,7 +186,7 @@ def read_out_of_order(rows: Rows) -> tuple[Table, _Numbers]:
         (model, operation): by_seed(Rows(part), layout.runs)
         for (operation, model), part in table_2.groupby(["operation", "model"])
     }
-    as_read = late.read_in_merged_order(in_order, layout)
+    as_read = read_in_merged_order(in_order, layout)
     last = np.nan
     for line in _known(rows):
         times, read = in_order[line[::-1]], as_read[line[::-1]]
@@ -216,12 +217,12 @@ def elsewhere(rows: Rows, p: SimpleNamespace) -> Table:
     """Lines of Table 5 and Figure 3: our runs read in order and out of order."""
     lines = []
     for (item, model, key), (part, solved, theirs) in late.elsewhere(rows).items():
-        layout = late.LAYOUTS[item]
+        layout = LAYOUTS[item]
         times = by_seed(part, layout.runs)
         soon = times[np.isfinite(times)]
         if len(soon) < 2:
             continue
-        read = late.read_in_merged_order({(model, key): times}, layout)[model, key]
+        read = read_in_merged_order({(model, key): times}, layout)[model, key]
         fewest = late.fewest_late_runs(soon, solved, theirs.estimate, p.iterations)
         counts = f"{(read > times).sum()}", f"{fewest.count}" if fewest else "–"
         found = thousands(_held(times), _held(read), theirs)

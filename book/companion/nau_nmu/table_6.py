@@ -1,4 +1,4 @@
-"""Table 6 of *Neural Arithmetic Units*, as far as its runs are trained from the authors' initial weights."""
+"""Table 6 of *Neural Arithmetic Units*, as its runs are trained from the authors' initial weights."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ def so_far(read: Read) -> tuple[Table, dict[str, str]]:
     """Solved replays of each line, and the published success rate beside them.
 
     And how many lines have replays, ``replayed_lines``; how many of their success rates agree,
-    ``replayed_rates``; how many replays of the gated unit are solved, ``gated_add`` for sums, and how many
-    on all operations are lost to a NaN, ``gated_lost``.
+    ``replayed_rates``, and of all their numbers, ``replayed_numbers``; how many of these are of too few
+    solved runs to say, ``replayed_few``; how many replays of the gated unit are solved, ``gated_add`` for
+    sums, and how many on all operations are lost to a NaN, ``gated_lost``.
 
     Args:
         read: recorded rows by experiment.
@@ -48,6 +49,8 @@ def so_far(read: Read) -> tuple[Table, dict[str, str]]:
     numbers = {
         "replayed_lines": f"{len(parts)} of {sum(map(len, TABLE_6.values()))}",
         "replayed_rates": f"{sum(one.agrees for one in rates)} of {len(rates)}" if rates else NOT_RUN,
+        "replayed_numbers": f"{sum(one.agrees for one in compared)} of {len(compared)}",
+        "replayed_few": f"{sum(one.undecided for one in compared)}",
         "gated_lost": f"{sum(one['nan_at'].count() for one in gated)} of {sum(map(len, gated))}",
     }
     numbers |= {f"gated_{operation}": solved(operation, GATED) for operation in TABLE_6}
