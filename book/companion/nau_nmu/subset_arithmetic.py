@@ -234,8 +234,13 @@ def _found_later(read: Read) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]
         if len(part):
             times = part.set_index("seed")["solved_at"].reindex(range(100))
             times = times.fillna(times.median()).to_numpy()
-            found = read_in_merged_order({(model, operation): times}, table_6())
-            yield operation, model, times, found[model, operation]
+            yield operation, model, times, _found(operation, model, tuple(times))
+
+
+@cache
+def _found(operation: str, model: str, times: tuple[float, ...]) -> np.ndarray:
+    line = model, operation
+    return read_in_merged_order({line: times}, table_6())[line]
 
 
 def _often_solved() -> list[tuple[str, str]]:
