@@ -170,9 +170,8 @@ QUEUE: tuple[Job, ...] = (
     ),
     *(_seeded(what, 10) for what in SEEDED),
     _seeded("Figure 7", hidden_sizes.JUDGED_FROM),
-    _digits(
-        "Figures 13 and 14", "sum", 5, 200
-    ),  # by when the NAU of Figure 14 is solved in print, on average
+    # by then the NAU of Figure 14 is solved on a thousand digits in print, on average
+    _digits("Figures 13 and 14", "sum", 5, 200),
     *(_seeded(what, 100 if what.startswith("Table") else 50) for what in SEEDED),
     *_digit_jobs(10, digit_runs.HORIZON),
     *(job for seeds in (5, 10) for job in _digit_jobs(seeds, digit_runs.EPOCHS)),

@@ -183,9 +183,13 @@ def _table_2(rows: pd.DataFrame) -> Iterable[Claim | Later]:
     yield Claim("a linear model has a hard time with differences", linear.high < 0.5, text(linear, 2))
 
 
+def _mean_of(operation: str, model: str) -> str:
+    return f"{model} on {nau_nmu.SIGNS[operation]}, solved at, mean"
+
+
 def _late(operation: str, model: str) -> Explanation:
     """Rows of some logs were read out of order, see :mod:`companion.nau_nmu.late`."""
-    what = f"{model} on {nau_nmu.SIGNS[operation]}, solved at, mean"
+    what = _mean_of(operation, model)
 
     def both(read: Read) -> tuple[pd.Series, pd.Series]:
         """When our runs are solved, and the authors' which are not late."""
@@ -217,10 +221,6 @@ def _late(operation: str, model: str) -> Explanation:
         ) + (retrained if times else "")
 
     return Explanation((what,), said, size)
-
-
-def _mean_of(operation: str, model: str) -> str:
-    return f"{model} on {nau_nmu.SIGNS[operation]}, solved at, mean"
 
 
 def _found_later(read: Read) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:

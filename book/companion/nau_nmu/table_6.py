@@ -20,8 +20,9 @@ def so_far(read: Read) -> tuple[Table, dict[str, str]]:
 
     And how many lines have replays, ``replayed_lines``; how many of their success rates agree,
     ``replayed_rates``, and of all their numbers, ``replayed_numbers``; how many of these are of too few
-    solved runs to say, ``replayed_few``; how many replays of the gated unit are solved, ``gated_add`` for
-    sums, and how many on all operations are lost to a NaN, ``gated_lost``.
+    solved runs to say, ``replayed_few``, and which differ, ``replayed_apart``; how many replays of the gated
+    unit are solved, ``gated_add`` for sums, and how many on all operations are lost to a NaN,
+    ``gated_lost``.
 
     Args:
         read: recorded rows by experiment.
@@ -51,6 +52,8 @@ def so_far(read: Read) -> tuple[Table, dict[str, str]]:
         "replayed_rates": f"{sum(one.agrees for one in rates)} of {len(rates)}" if rates else NOT_RUN,
         "replayed_numbers": f"{sum(one.agrees for one in compared)} of {len(compared)}",
         "replayed_few": f"{sum(one.undecided for one in compared)}",
+        "replayed_apart": "; ".join(one.what for one in compared if not (one.agrees or one.undecided))
+        or "none",
         "gated_lost": f"{sum(one['nan_at'].count() for one in gated)} of {sum(map(len, gated))}",
     }
     numbers |= {f"gated_{operation}": solved(operation, GATED) for operation in TABLE_6}
