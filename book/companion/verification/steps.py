@@ -159,10 +159,16 @@ class _Watched(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
-        if any(isinstance(leaf, torch.Tensor) for leaf in tree_flatten((args, kwargs))[0]):
+        if any(map(_has_tensors, (*args, *(kwargs or {}).values()))):
             self.noted.update(f"{function} {_digest(result)}".encode())
             self.number += 1
         return result
+
+
+def _has_tensors(argument: Any) -> bool:
+    """Whether an argument of an operation is a tensor, or a list that holds one."""
+    inside = argument if isinstance(argument, list | tuple) else (argument,)
+    return any(isinstance(one, torch.Tensor) for one in inside)
 
 
 def _listed(function: Callable, *arguments: Any) -> str:
