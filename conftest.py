@@ -20,6 +20,7 @@ for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORC
 os.environ["XDG_DATA_HOME"] = os.environ["IPYTHONDIR"] = os.environ["NALM_TESTS"]
 os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # the kernel `python3` is that of this environment
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a hundred processes import what the first has compiled
 os.environ.pop("MPLBACKEND", None)  # kernels draw inline; without a screen everything else uses Agg
 os.environ.pop("DISPLAY", None)
 os.environ.pop("WAYLAND_DISPLAY", None)
