@@ -944,6 +944,18 @@ def test_means_of_few_runs_differ_no_more_often_than_is_said(runs):
     assert runs > 10 or differing(np.inf) > 3 * asked
 
 
+def test_drawn_means_are_compared_as_of_the_fewer_runs():
+    rows = pd.DataFrame({"success": True, "solved_at": 1e6 + 1e3 * np.arange(10.0), "sparsity_error": 1e-6})
+    printed = {name: drawn.values("Fig7")["10", "NMU", name] for name in ("success", "solved_at_mean")}
+    assert [one.n for one in printed.values()] == [50, 29]
+    for seeds, degrees in [(10, [np.inf, 9, 9]), (2, [np.inf, 1, 1])]:
+        found = drawn.beside_drawn("Fig7", "at hidden size", {("10", "NMU"): rows[:seeds]})
+        assert [one.degrees for one in found] == degrees
+    many = pd.concat([rows] * 5)
+    found = drawn.beside_drawn("Fig7", "at hidden size", {("10", "NMU"): many})
+    assert [one.degrees for one in found] == [np.inf, 28, 28]
+
+
 def test_the_rule():
     ours = Interval(0.6, 0.4, 0.77, 25)
     assert Comparison("", ours, Interval(0.64, 0.44, 0.8, 25)).agrees

@@ -92,6 +92,8 @@ def measured(part: pd.DataFrame, which: Collection[str] | None = None) -> dict[s
 def beside_drawn(item: str, at: str, parts: Mapping[tuple[str, str], pd.DataFrame]) -> Iterator[Comparison]:
     """Every drawn value beside ours, as far as there are rows, and enough solved runs for an interval.
 
+    A mean is compared as one of so few runs as the smaller number of the two.
+
     Args:
         item: as of :func:`drawn`.
         at: what comes between the model and the place in the name of a comparison.
@@ -101,8 +103,13 @@ def beside_drawn(item: str, at: str, parts: Mapping[tuple[str, str], pd.DataFram
     for (place, model), part in parts.items():
         for measure, ours in measured(part).items():
             if (place, model, measure) in theirs and ours.n > 1:
+                printed = theirs[place, model, measure]
+                runs = min(one.n for one in (ours, printed) if one.n)
                 yield Comparison(
-                    f"{model} {at} {place}, {_MEASURES[measure][0]}", ours, theirs[place, model, measure]
+                    f"{model} {at} {place}, {_MEASURES[measure][0]}",
+                    ours,
+                    printed,
+                    degrees=math.inf if measure == "success" else max(1, runs - 1),
                 )
 
 
