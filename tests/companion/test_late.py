@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pytest
 from companion import measures, published
+from companion.nau_nmu import ranges
 from companion.nau_nmu.late import fewest_late_runs, late_runs
 from companion.nau_nmu.merged_order import Layout, first_read, read_in_merged_order, shell_sorted, table_6
+from companion.recorded import read
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -173,3 +175,16 @@ def test_runs_that_are_published_late_are_those_that_the_order_makes_late(model,
     assert [seed for seed in theirs.index if found[seed] > 1.5 * soon] == seeds
     assert [theirs[seed] for seed in seeds] == [found[seed] for seed in seeds]
     assert theirs.drop(seeds).max() < 2 * soon
+
+
+def test_means_of_figure_3_are_explained_as_far_as_the_order_of_its_rows_is_known():
+    item = ranges.EXPERIMENT.item("Figure 3")
+    (reason,) = item.explanations
+    judged = item.judge_so_far(ranges.replays(read).frame, ranges.lower_half, read)
+    means = {one.what: one for one in judged.statements}
+    explained = {
+        name: reason.covers(means[f"NMU on {name}, solved at, mean"], read)
+        for name in ("U[-2,2)", "U[0,1)", "U[0.1,0.2)")
+    }
+    assert explained == {"U[-2,2)": True, "U[0,1)": False, "U[0.1,0.2)": False}
+    assert not any(means[f"NMU on {name}, solved at, mean"].agrees for name in explained)

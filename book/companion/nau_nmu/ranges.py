@@ -16,12 +16,23 @@ from nalm.training import Run
 
 from companion.experiment import Experiment
 from companion.experiment.parameters import one_of, some_of
-from companion.experiment.rows import Rows
-from companion.experiment.statements import Claim, Comparison, Item, Read, Statement
+from companion.experiment.rows import NOT_RUN, Rows
+from companion.experiment.statements import (
+    Claim,
+    Comparison,
+    Explanation,
+    Item,
+    Read,
+    Statement,
+    exactly,
+    solved,
+)
 from companion.experiment.tables import text
+from companion.measures import Interval, solved_at
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import beside_drawn, measured
 from companion.nau_nmu.hidden_sizes import figure_3_sizes, with_sizes
+from companion.nau_nmu.merged_order import LAYOUTS, read_in_merged_order
 from companion.recorded import read
 from companion.thresholds import nearly_perfect_mse
 
@@ -135,10 +146,63 @@ def replays(read: Read) -> Rows:
     Args:
         read: recorded rows by experiment.
     """
-    rows = _of_figure_3(read(nau_nmu.REPLAY))
-    rows = rows[(rows["hidden"] == "2") & (rows["iterations"] == 5_000_000)]
+    rows = _replayed(read, hidden="2")
     places = {name: place for place, name in enumerate(nau_nmu.RANGES)}
     return Rows(rows.sort_values("range", key=lambda names: names.map(places), kind="stable"))
+
+
+def replays_of_sizes(read: Read) -> Rows:
+    """Those of the upper half.
+
+    Args:
+        read: recorded rows by experiment.
+    """
+    return Rows(_replayed(read, range="U[1,2)"))
+
+
+def _replayed(read: Read, **line: str) -> pd.DataFrame:
+    rows = Rows(_of_figure_3(read(nau_nmu.REPLAY)))
+    return rows.of(iterations=5_000_000, **line).frame
+
+
+def _read_late(read: Read) -> dict[str, tuple[Interval, Interval]]:
+    """Range -> the mean of *solved at* of the NMU's replays, and the one that the authors' analysis would
+    find with its order of rows; of ranges with all replays that are drawn.
+    """
+    found, layout = {}, LAYOUTS["Figure 3"]
+    for name, part in replays(read).of(model="NMU").frame.groupby("range", sort=False):
+        times = (
+            solved(part.drop_duplicates("seed")).set_index("seed")["solved_at"].reindex(range(layout.runs))
+        )
+        if times.count() > 1 and part["seed"].nunique() == layout.runs:
+            again = read_in_merged_order({("NMU", name): times.to_numpy()}, layout)["NMU", name]
+            found[name] = solved_at(times, variance="sample"), solved_at(again, variance="sample")
+    return found
+
+
+def _mean_on(name: str) -> str:
+    return f"NMU on {name}, solved at, mean"
+
+
+def _out_of_order(read: Read) -> str:
+    moved = {name: pair for name, pair in _read_late(read).items() if pair[0].estimate != pair[1].estimate}
+    means = [
+        f"{text(late.estimate)} instead of {text(soon.estimate)} ({name})"
+        for name, (soon, late) in moved.items()
+    ]
+    return (
+        "The authors read the rows of some logs out of order, as the chapter on late runs shows. How many "
+        "rows the logs of this figure have is not published. If all of them are whole, our replays of the "
+        f"NMU, read so, have means of {', '.join(means) or NOT_RUN}."
+    )
+
+
+def _later(read: Read) -> dict[str, Interval]:
+    """By how much it moves means."""
+    pairs = _read_late(read)
+    return {_mean_on(name): exactly(0.0) for name in nau_nmu.RANGES} | {
+        _mean_on(name): exactly(soon.estimate - late.estimate) for name, (soon, late) in pairs.items()
+    }
 
 
 def lower_half(one: Statement) -> bool:
@@ -172,6 +236,7 @@ EXPERIMENT = Experiment(
             replays=nau_nmu.REPLAY,
             rows=_of_figure_3,
             by=("hidden", "range", "model"),
+            explanations=(Explanation(tuple(map(_mean_on, nau_nmu.RANGES)), _out_of_order, _later),),
         ),
     ),
 )
