@@ -91,6 +91,7 @@ DIVISION = {
 }
 """Results files -> figures of success over ranges whose rows they hold."""
 PRODUCTS = "operation == 'mul' and stream == 'common' and seed < 50"
+DEFAULT = "range == 'U[1,2)' and iterations == 5000000 and factor.isna() and inputs.isna()"
 OURS = {name: (files, "", "range") for files, names in DIVISION.items() for name in names} | {
     "fig-division-small-easy": ("division/small-numbers", "question == '1/a from a'", "range"),
     "fig-division-small-medium": ("division/small-numbers", "question == '1/a from a, b'", "range"),
@@ -99,7 +100,7 @@ OURS = {name: (files, "", "range") for files, names in DIVISION.items() for name
     "fig-division-distributions-10": ("division/distributions", "iterations == 100000", "range"),
     "fig-ranges": ("nau-nmu/ranges nau-nmu/arithmetic", PRODUCTS, "range"),
     "fig-ablation": ("nau-nmu/hidden nau-nmu/arithmetic", PRODUCTS, "hidden"),
-    "fig-sizes": ("nau-nmu/hidden nau-nmu/arithmetic", PRODUCTS, "hidden"),
+    "fig-sizes": ("nau-nmu/replay", f"{PRODUCTS} and {DEFAULT}", "hidden"),
     "fig-penalty-add": ("nau-nmu/penalty", "operation == 'add'", "factor"),
     "fig-penalty-sub": ("nau-nmu/penalty", "operation == 'sub'", "factor"),
     "fig-penalty-mul": ("nau-nmu/penalty", "operation == 'mul'", "factor"),
