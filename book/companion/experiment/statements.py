@@ -112,8 +112,8 @@ class Comparison:
         probability: with which, by a test, the two would be as far apart if they were of one kind; it decides
             in place of the intervals where it is given.
         family: how many numbers the item compares; :meth:`Item.compared_with` says it.
-        degrees: of freedom, where ours is a mean of few runs: far from it, Student's distribution has more
-            than a normal one that is as wide within 95%.
+        degrees: of freedom, where one of them is a mean of few runs: far from it, Student's distribution has
+            more than a normal one that is as wide within 95%.
     """
 
     what: str

@@ -27,7 +27,7 @@ from companion.experiment.tables import text
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import MEASURES
-from companion.nau_nmu.merged_order import LAYOUTS, read_in_merged_order
+from companion.nau_nmu.merged_order import LAYOUTS, means_in_either_order
 
 RIGHT = {"mul": "multiplication", "add": "addition"}
 """Operation -> the choice that can solve it."""
@@ -176,8 +176,7 @@ def _read_twice(read: Read) -> tuple[Interval, Interval]:
     rows, line = read("nau-nmu/gates"), ("Gated NAU/NMU", "add")
     part = rows[(rows["model"] == line[0]) & (rows["operation"] == line[1])].sort_values("seed")
     times = part["solved_at"].where(part["success"].astype(bool)).to_numpy(float)
-    found = pd.Series(read_in_merged_order({line: times}, LAYOUTS["Table 5"])[line]).dropna()
-    return tuple(measures.solved_at(each, variance="sample") for each in (pd.Series(times).dropna(), found))
+    return means_in_either_order(line, times, LAYOUTS["Table 5"])
 
 
 def _out_of_order(read: Read) -> str:

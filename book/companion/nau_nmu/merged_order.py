@@ -14,9 +14,18 @@ from itertools import product
 
 import numpy as np
 
-from companion import published
+from companion import measures, published
+from companion.measures import Interval
 
-__all__ = ["LAYOUTS", "Layout", "first_read", "read_in_merged_order", "shell_sorted", "table_6"]
+__all__ = [
+    "LAYOUTS",
+    "Layout",
+    "first_read",
+    "means_in_either_order",
+    "read_in_merged_order",
+    "shell_sorted",
+    "table_6",
+]
 
 
 @dataclass(frozen=True)
@@ -174,6 +183,30 @@ def read_in_merged_order(
         found[line] = np.full(layout.runs, np.nan)
         found[line][solved] = at[below][first]
     return found
+
+
+def means_in_either_order(
+    line: tuple[str, str], times: Sequence[float], layout: Layout
+) -> tuple[Interval, Interval]:
+    """The mean of *solved at* of a line's runs, fitted as the authors do, from rows in order and after R's
+    ``merge``.
+
+    Args:
+        line: model and key.
+        times: first solved iterations of all its runs, NaN for those that are not solved.
+        layout: of the file.
+
+    Raises:
+        ValueError: as of :func:`read_in_merged_order`.
+
+    >>> layout = Layout(("NAU", "NMU", "NALU"), ("add", "mul", "div"), runs=3, logs=101)
+    >>> in_order, merged = means_in_either_order(("NMU", "add"), [3000.0, 3500.0, 4000.0], layout)
+    >>> round(in_order.estimate), round(merged.estimate)
+    (3523, 11001)
+    """
+    merged = read_in_merged_order({line: times}, layout)[line]
+    in_order, late = (measures.solved_at(each, variance="sample") for each in (times, merged))
+    return in_order, late
 
 
 def first_read(layout: Layout) -> dict[tuple[str, str], np.ndarray]:

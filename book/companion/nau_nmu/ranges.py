@@ -28,11 +28,11 @@ from companion.experiment.statements import (
     solved,
 )
 from companion.experiment.tables import text
-from companion.measures import Interval, solved_at
+from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import beside_drawn, measured
 from companion.nau_nmu.hidden_sizes import figure_3_sizes, with_sizes
-from companion.nau_nmu.merged_order import LAYOUTS, read_in_merged_order
+from companion.nau_nmu.merged_order import LAYOUTS, means_in_either_order
 from companion.recorded import read
 from companion.thresholds import nearly_perfect_mse
 
@@ -175,8 +175,7 @@ def _read_late(read: Read) -> dict[str, tuple[Interval, Interval]]:
             solved(part.drop_duplicates("seed")).set_index("seed")["solved_at"].reindex(range(layout.runs))
         )
         if times.count() > 1 and part["seed"].nunique() == layout.runs:
-            again = read_in_merged_order({("NMU", name): times.to_numpy()}, layout)["NMU", name]
-            found[name] = solved_at(times, variance="sample"), solved_at(again, variance="sample")
+            found[name] = means_in_either_order(("NMU", name), times.to_numpy(), layout)
     return found
 
 
