@@ -139,6 +139,7 @@ def _import() -> None:
         sys.exit("No kernel starts: what chapters import prints something or starts a thread.")
     gc.collect()
     gc.freeze()  # what is shared stays so
+    gc.set_threshold(20_000, 20, 100)  # as in the tests themselves, see conftest.py
 
 
 def _be_kernel(asked: dict[str, Any], streams: list[int]) -> None:
