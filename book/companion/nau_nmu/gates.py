@@ -18,7 +18,7 @@ from companion.experiment.statements import (
     Explanation,
     Item,
     Read,
-    above,
+    exactly,
     printed,
     rate,
     rounded,
@@ -188,7 +188,7 @@ def _out_of_order(read: Read) -> str:
 
 def _by_the_order(read: Read) -> dict[str, Interval]:
     ours, likewise = _read_twice(read)
-    return {_LATE: above(ours.estimate, likewise)}
+    return {_LATE: exactly(ours.estimate - likewise.estimate)}
 
 
 def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:

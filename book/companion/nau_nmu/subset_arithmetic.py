@@ -15,7 +15,6 @@ from companion import measures, published
 from companion.experiment import Experiment
 from companion.experiment.errata import Erratum
 from companion.experiment.parameters import between, one_of, some_of
-from companion.experiment.rows import Rows
 from companion.experiment.statements import (
     Claim,
     Comparison,
@@ -187,49 +186,19 @@ def _mean_of(operation: str, model: str) -> str:
     return f"{model} on {nau_nmu.SIGNS[operation]}, solved at, mean"
 
 
-def _late(operation: str, model: str) -> Explanation:
-    """Rows of some logs were read out of order, see :mod:`companion.nau_nmu.late`."""
-    what = _mean_of(operation, model)
-
-    def both(read: Read) -> tuple[pd.Series, pd.Series]:
-        """When our runs are solved, and the authors' which are not late."""
-        ours = Rows(read(NAME)).of(operation=operation, model=model).solved.frame["solved_at"]
-        theirs = published.load("nau_nmu_runs").query("operation == @operation and model == @model")
-        return ours, theirs.loc[theirs["solved_at"] <= 5 * ours.max(), "solved_at"]
-
-    def size(read: Read) -> dict[str, Interval]:
-        soon, all_ = measures.mean(both(read)[1]), published_cell(operation, model)["mean"].estimate
-        return {what: Interval(soon.estimate - all_, soon.low - all_, soon.high - all_, soon.n)}
-
-    def said(read: Read) -> str:
-        ours, soon = both(read)
-        theirs = published.load("nau_nmu_runs").query("operation == @operation and model == @model")
-        late = theirs["solved_at"] > 5 * ours.max()
-        again = nau_nmu.usual(read(nau_nmu.REPLAY))
-        if "operation" in again:
-            again = again[again["seed"].isin(theirs.loc[late, "seed"])]
-            again = again[(again["operation"] == operation) & (again["model"] == model)]
-            again = again.drop_duplicates("seed")
-        times = " and ".join(f"{time:,.0f}" for time in solved(again)["solved_at"])
-        retrained = (
-            f" Trained again from the authors' weights and batches, these are solved at iterations {times}."
-        )
-        return (
-            f"{model} on {nau_nmu.SIGNS[operation]}: the authors read the rows of some logs out of order, "
-            f"as the chapter on late runs shows. Late for that, of their {len(theirs)} published runs: "
-            f"{int(late.sum())}; the mean of the others is {text(soon.mean())}, ours {text(ours.mean())}."
-        ) + (retrained if times else "")
-
-    return Explanation((what,), said, size)
+def _often_solved(table: Lines) -> list[tuple[str, str]]:
+    """Operation and model of a table's lines that have enough solved runs for a mean."""
+    lines = [(operation, model) for operation, models in table.items() for model in models]
+    return [line for line in lines if published_cell(*line)["success"].estimate > 0.3]
 
 
-def _found_later(read: Read) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:
+def _found_later(table: Lines, read: Read) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:
     """Operation, model, when the replays of all seeds are solved, and when the authors' analysis, with its
     order of rows, would find them to be. A seed without a replay is taken to be solved with the median of
     the others.
     """
     won = solved(nau_nmu.usual(read(nau_nmu.REPLAY)))
-    for operation, model in _often_solved():
+    for operation, model in _often_solved(table):
         part = won[(won["operation"] == operation) & (won["model"] == model)].drop_duplicates("seed")
         if len(part):
             times = part.set_index("seed")["solved_at"].reindex(range(100))
@@ -243,15 +212,9 @@ def _found(operation: str, model: str, times: tuple[float, ...]) -> np.ndarray:
     return read_in_merged_order({line: times}, table_6())[line]
 
 
-def _often_solved() -> list[tuple[str, str]]:
-    """Operation and model of the lines of Table 6 that have enough solved runs for a mean."""
-    lines = [(operation, model) for operation, models in TABLE_6.items() for model in models]
-    return [line for line in lines if published_cell(*line)["success"].estimate > 0.3]
-
-
-def _out_of_order(read: Read) -> str:
+def _said_of_order(table: Lines, read: Read) -> str:
     late, alike, means = 0, 0, []
-    for operation, model, times, found in _found_later(read):
+    for operation, model, times, found in _found_later(table, read):
         theirs = published.load("nau_nmu_runs").query("operation == @operation and model == @model")
         at = pd.Series(found)[found > 1.5 * times]
         printed = theirs.set_index("seed")["solved_at"].reindex(at.index).dropna()
@@ -267,13 +230,19 @@ def _out_of_order(read: Read) -> str:
     )
 
 
-def _later(read: Read) -> dict[str, Interval]:
+def _later(table: Lines, read: Read) -> dict[str, Interval]:
     """By how much it moves means."""
-    still = {_mean_of(*line): exactly(0.0) for line in _often_solved()}
+    still = {_mean_of(*line): exactly(0.0) for line in _often_solved(table)}
     return still | {
         _mean_of(operation, model): exactly(times.mean() - found.mean())
-        for operation, model, times, found in _found_later(read)
+        for operation, model, times, found in _found_later(table, read)
     }
+
+
+def _out_of_order(table: Lines) -> Explanation:
+    """Rows of some logs were read out of order, see :mod:`companion.nau_nmu.merged_order`."""
+    of = tuple(_mean_of(*line) for line in _often_solved(table))
+    return Explanation(of, partial(_said_of_order, table), partial(_later, table))
 
 
 def _table_3() -> Iterable[Claim]:
@@ -403,7 +372,7 @@ EXPERIMENT = Experiment(
             published="98%",
             runs=1100,
             rows=partial(_of, TABLE_2),
-            explanations=(_late("add", "NAC+"), _late("add", "NAU"), _late("sub", "NAU")),
+            explanations=(_out_of_order(TABLE_2),),
             lines=partial(seed_by_seed.lines, TABLE_2),
         ),
         _item(
@@ -418,7 +387,7 @@ EXPERIMENT = Experiment(
             from_seeds=10,
             rows=partial(_of, TABLE_6),
             explanations=(
-                Explanation(tuple(_mean_of(*line) for line in _often_solved()), _out_of_order, _later),
+                _out_of_order(TABLE_6),
                 Explanation(
                     tuple(f"Gated NAU/NMU on {sign}, success rate" for sign in nau_nmu.SIGNS.values()),
                     "With 32-bit numbers, as the authors have them, the test error of the doubly gated unit "
