@@ -1,13 +1,24 @@
 """Late runs: planted ones are found from published numbers alone; the order of rows is that of R."""
 
 import itertools
+from dataclasses import astuple, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from companion import measures, published
+from companion.experiment.rows import Rows
+from companion.measures import Interval
 from companion.nau_nmu import ranges
 from companion.nau_nmu.late import fewest_late_runs, late_runs
-from companion.nau_nmu.merged_order import Layout, first_read, read_in_merged_order, shell_sorted, table_6
+from companion.nau_nmu.merged_order import (
+    LAYOUTS,
+    Layout,
+    first_read,
+    read_in_merged_order,
+    shell_sorted,
+    table_6,
+)
 from companion.recorded import read
 from hypothesis import given
 from hypothesis import strategies as st
@@ -177,14 +188,28 @@ def test_runs_that_are_published_late_are_those_that_the_order_makes_late(model,
     assert theirs.drop(seeds).max() < 2 * soon
 
 
-def test_means_of_figure_3_are_explained_as_far_as_the_order_of_its_rows_is_known():
+def test_means_of_figure_3_are_explained_by_the_order_of_its_rows():
     item = ranges.EXPERIMENT.item("Figure 3")
     (reason,) = item.explanations
     judged = item.judge_so_far(ranges.replays(read).frame, ranges.lower_half, read)
-    means = {one.what: one for one in judged.statements}
-    explained = {
-        name: reason.covers(means[f"NMU on {name}, solved at, mean"], read)
-        for name in ("U[-2,2)", "U[0,1)", "U[0.1,0.2)")
-    }
-    assert explained == {"U[-2,2)": True, "U[0,1)": False, "U[0.1,0.2)": False}
-    assert not any(means[f"NMU on {name}, solved at, mean"].agrees for name in explained)
+    late = [one for one in judged.statements if not one.agrees]
+    names = [
+        "NMU on U[-2,2)",
+        "NMU on U[0.1,0.2)",
+        *(f"{one} on U[0,1)" for one in ("NMU", "NAC•,σ", "NAC•,NMU")),
+    ]
+    assert {one.what for one in late} == {f"{name}, solved at, mean" for name in names}
+    for one in late:
+        assert reason.covers(one, read)
+        tenfold = Interval(*(10 * part for part in astuple(one.published)[:3]), one.published.n)
+        assert not reason.covers(replace(one, published=tenfold), read)
+
+
+def test_logs_of_figure_3_end_where_a_unit_becomes_nan():
+    layout = replace(LAYOUTS["Figure 3"], runs=11)
+    nalus = pd.DataFrame({"range": "U[0,1)", "seed": [1, 0], "nan_at": [np.nan, 3000.0]})
+    rows = ranges._as_short_as_ours(Rows(nalus), layout).rows().reshape(-1, layout.runs)
+    short = dict(zip(layout.lines(), rows, strict=True))
+    assert layout.seeds()[:4] == [0, 1, 10, 2]
+    assert short.pop(("NALU", "U[0,1)")).tolist()[:4] == [3, 5001, 3, 3]
+    assert (np.array(list(short.values())) == 5001).all()

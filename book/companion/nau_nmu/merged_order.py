@@ -168,20 +168,26 @@ def read_in_merged_order(
                 f"{len(times)} runs of {line} are given; the file has {layout.runs} of each of "
                 f"{layout.models} and {layout.keys}."
             )
+    return {
+        line: _read_line(line, np.asarray(times, dtype=float).tobytes(), layout).copy()
+        for line, times in solved_at.items()
+    }
+
+
+@lru_cache(maxsize=256)
+def _read_line(line: tuple[str, str], solved_at: bytes, layout: Layout) -> np.ndarray:
+    times, seeds = np.frombuffer(solved_at), np.array(layout.seeds())
     log, row = _merged(layout)
-    seeds = np.array(layout.seeds())
     by_key = layout.rows().reshape(len(layout.models), len(layout.keys), layout.runs).sum((0, 2))
     ends = np.cumsum(by_key)
-    found = {}
-    for line, times in solved_at.items():
-        start, key = layout.lines().index(line) * layout.runs, layout.keys.index(line[1])
-        block = slice(ends[key] - by_key[key], ends[key])  # rows are sorted by key
-        inside = (log[block] >= start) & (log[block] < start + layout.runs)
-        seed, at = seeds[log[block][inside] - start], row[block][inside] * float(layout.every)
-        below = at >= np.asarray(times, dtype=float)[seed]  # never where it is NaN
-        solved, first = np.unique(seed[below], return_index=True)
-        found[line] = np.full(layout.runs, np.nan)
-        found[line][solved] = at[below][first]
+    start, key = layout.lines().index(line) * layout.runs, layout.keys.index(line[1])
+    block = slice(ends[key] - by_key[key], ends[key])  # rows are sorted by key
+    inside = (log[block] >= start) & (log[block] < start + layout.runs)
+    seed, at = seeds[log[block][inside] - start], row[block][inside] * float(layout.every)
+    below = at >= times[seed]  # never where it is NaN
+    solved, first = np.unique(seed[below], return_index=True)
+    found = np.full(layout.runs, np.nan)
+    found[solved] = at[below][first]
     return found
 
 

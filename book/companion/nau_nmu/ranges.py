@@ -7,9 +7,12 @@ Its lower half has interpolation ranges; :mod:`companion.nau_nmu.hidden_sizes` h
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
+from itertools import starmap
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 from nalm.tasks import SubsetArithmeticTask, Uniform
 from nalm.training import Run
@@ -17,22 +20,13 @@ from nalm.training import Run
 from companion.experiment import Experiment
 from companion.experiment.parameters import one_of, some_of
 from companion.experiment.rows import NOT_RUN, Rows
-from companion.experiment.statements import (
-    Claim,
-    Comparison,
-    Explanation,
-    Item,
-    Read,
-    Statement,
-    exactly,
-    solved,
-)
-from companion.experiment.tables import text
+from companion.experiment.statements import Claim, Comparison, Explanation, Item, Read, Statement, exactly
+from companion.experiment.tables import Table, text
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
-from companion.nau_nmu.drawn import beside_drawn, measured
+from companion.nau_nmu.drawn import beside_drawn, measured, values
 from companion.nau_nmu.hidden_sizes import figure_3_sizes, with_sizes
-from companion.nau_nmu.merged_order import LAYOUTS, means_in_either_order
+from companion.nau_nmu.merged_order import LAYOUTS, Layout, means_in_either_order
 from companion.recorded import read
 from companion.thresholds import nearly_perfect_mse
 
@@ -165,47 +159,104 @@ def _replayed(read: Read, **line: str) -> pd.DataFrame:
     return rows.of(iterations=5_000_000, **line).frame
 
 
-def _read_late(read: Read) -> dict[str, tuple[Interval, Interval]]:
-    """Range -> the mean of *solved at* of the NMU's replays, and the one that the authors' analysis would
-    find with its order of rows; of ranges with all replays that are drawn.
+IN_ORDER = "in order"
+
+
+def read_late(read: Read) -> dict[tuple[str, str], dict[str, Interval]]:
+    """Model and range -> the mean of *solved at* of our replays, :data:`IN_ORDER`, and the means that the
+    authors' analysis would find with its order of rows.
+
+    These depend on how many rows the logs have. All logs are taken to be whole, or all but those of NALUs,
+    which then end where ours become NaN. The seeds that are trained stand for the others, in turn.
+
+    Args:
+        read: recorded rows by experiment.
     """
-    found, layout = {}, LAYOUTS["Figure 3"]
-    for name, part in replays(read).of(model="NMU").frame.groupby("range", sort=False):
-        times = (
-            solved(part.drop_duplicates("seed")).set_index("seed")["solved_at"].reindex(range(layout.runs))
-        )
-        if times.count() > 1 and part["seed"].nunique() == layout.runs:
-            found[name] = means_in_either_order(("NMU", name), times.to_numpy(), layout)
+    rows, layout = replays(read), LAYOUTS["Figure 3"]
+    times = {}
+    for line, part in rows.frame.groupby(["model", "range"], sort=False):
+        seeds = part.drop_duplicates("seed").sort_values("seed")
+        won = seeds["solved_at"].where(seeds["success"].astype(bool))
+        if won.count() > 1:
+            times[line] = np.resize(won, layout.runs)
+    found: dict[tuple[str, str], dict[str, Interval]] = {line: {} for line in times}
+    logs = {"whole logs": layout, "shorter logs of NALUs": _as_short_as_ours(rows.of(model="NALU"), layout)}
+    for name, one in logs.items():
+        for line, solved_at in times.items():
+            found[line][IN_ORDER], found[line][name] = means_in_either_order(line, solved_at, one)
     return found
 
 
-_SOLVED = [name for name in nau_nmu.RANGES if name != "U[1.1,1.2)"]
-"""Ranges that an NMU solves."""
+def _as_short_as_ours(nalus: Rows, layout: Layout) -> Layout:
+    ours = nalus.frame.drop_duplicates(["range", "seed"]).sort_values("seed")
+    ends = {name: part["nan_at"] // layout.every for name, part in ours.groupby("range")}
+    lengths = [np.full(layout.runs, layout.logs) for _ in layout.lines()]
+    for place, (model, name) in enumerate(layout.lines()):
+        if model == "NALU" and name in ends:
+            lengths[place] = np.resize(ends[name].fillna(layout.logs), layout.runs)[layout.seeds()]
+    return replace(layout, lengths=tuple(int(rows) for rows in np.concatenate(lengths)))
 
 
-def _mean_on(name: str) -> str:
-    return f"NMU on {name}, solved at, mean"
+def late_on(read: Read, name: str) -> Table:
+    """What :func:`read_late` finds on a range, beside the published means.
+
+    Args:
+        read: recorded rows by experiment.
+        name: in :data:`companion.nau_nmu.settings.RANGES`.
+    """
+    theirs = values("Fig3-bottom")
+    lines = [
+        {"model": model, "published": theirs[name, model, "solved_at_mean"].estimate}
+        | {column: mean.estimate for column, mean in means.items()}
+        for (model, on), means in read_late(read).items()
+        if on == name
+    ]
+    return Table(
+        lines, f"Mean of solved at of our replays on {name}, in order and in the authors' order of rows"
+    )
+
+
+_OFTEN_SOLVED = [
+    (model, name)
+    for name in nau_nmu.RANGES
+    for model in nau_nmu.MULTIPLIERS
+    if values("Fig3-bottom")[name, model, "success"].estimate > 0.2
+]
+
+
+def _mean_on(model: str, name: str) -> str:
+    return f"{model} on {name}, solved at, mean"
+
+
+def _late(read: Read) -> Iterator[tuple[tuple[str, str], Interval, list[float]]]:
+    """Model and range, the mean in order, and the smallest and largest that is read late."""
+    for line, means in read_late(read).items():
+        late = [mean.estimate for name, mean in means.items() if name != IN_ORDER]
+        yield line, means[IN_ORDER], [min(late), max(late)]
 
 
 def _out_of_order(read: Read) -> str:
-    moved = {name: pair for name, pair in _read_late(read).items() if pair[0].estimate != pair[1].estimate}
     means = [
-        f"{text(late.estimate)} instead of {text(soon.estimate)} ({name})"
-        for name, (soon, late) in moved.items()
+        f"{text(late[0])} to {text(late[1])} instead of {text(soon.estimate)} ({model} on {name})"
+        for (model, name), soon, late in _late(read)
+        if late[1] > 1.25 * soon.estimate
     ]
+    ends = replays(read).of(model="NALU").frame["nan_at"]
     return (
         "The authors read the rows of some logs out of order, as the chapter on late runs shows. How many "
-        "rows the logs of this figure have is not published. If all of them are whole, our replays of the "
-        f"NMU, read so, have means of {', '.join(means) or NOT_RUN}."
+        "rows the logs of this figure have is not published. If all of them are whole, or those of NALUs end "
+        f"where ours become NaN, as {ends.count()} of {len(ends)} do, our replays, read so, have means of "
+        f"{', '.join(means) or NOT_RUN}."
     )
 
 
 def _later(read: Read) -> dict[str, Interval]:
-    """By how much it moves means."""
-    pairs = _read_late(read)
-    return {_mean_on(name): exactly(0.0) for name in _SOLVED} | {
-        _mean_on(name): exactly(soon.estimate - late.estimate) for name, (soon, late) in pairs.items()
+    """By how much it moves means, with one kind of logs and the other."""
+    moved = {
+        _mean_on(*line): Interval(soon - sum(late) / 2, soon - late[1], soon - late[0], 0)
+        for line, (soon, late) in {line: (mean.estimate, late) for line, mean, late in _late(read)}.items()
     }
+    return {_mean_on(*line): exactly(0.0) for line in _OFTEN_SOLVED} | moved
 
 
 def lower_half(one: Statement) -> bool:
@@ -239,7 +290,7 @@ EXPERIMENT = Experiment(
             replays=nau_nmu.REPLAY,
             rows=_of_figure_3,
             by=("hidden", "range", "model"),
-            explanations=(Explanation(tuple(map(_mean_on, _SOLVED)), _out_of_order, _later),),
+            explanations=(Explanation(tuple(starmap(_mean_on, _OFTEN_SOLVED)), _out_of_order, _later),),
         ),
     ),
 )

@@ -203,13 +203,8 @@ def _found_later(table: Lines, read: Read) -> Iterator[tuple[str, str, np.ndarra
         if len(part):
             times = part.set_index("seed")["solved_at"].reindex(range(100))
             times = times.fillna(times.median()).to_numpy()
-            yield operation, model, times, _found(operation, model, tuple(times))
-
-
-@cache
-def _found(operation: str, model: str, times: tuple[float, ...]) -> np.ndarray:
-    line = model, operation
-    return read_in_merged_order({line: times}, table_6())[line]
+            line = model, operation
+            yield operation, model, times, read_in_merged_order({line: times}, table_6())[line]
 
 
 def _said_of_order(table: Lines, read: Read) -> str:
