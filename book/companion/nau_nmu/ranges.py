@@ -159,7 +159,7 @@ def _replayed(read: Read, **line: str) -> pd.DataFrame:
     return rows.of(iterations=5_000_000, **line).frame
 
 
-IN_ORDER = "in order"
+IN_ORDER, WHOLE = "in order", "whole logs"
 
 
 def read_late(read: Read) -> dict[tuple[str, str], dict[str, Interval]]:
@@ -180,7 +180,7 @@ def read_late(read: Read) -> dict[tuple[str, str], dict[str, Interval]]:
         if won.count() > 1:
             times[line] = np.resize(won, layout.runs)
     found: dict[tuple[str, str], dict[str, Interval]] = {line: {} for line in times}
-    logs = {"whole logs": layout, "shorter logs of NALUs": _as_short_as_ours(rows.of(model="NALU"), layout)}
+    logs = {WHOLE: layout, "shorter logs of NALUs": _as_short_as_ours(rows.of(model="NALU"), layout)}
     for name, one in logs.items():
         for line, solved_at in times.items():
             found[line][IN_ORDER], found[line][name] = means_in_either_order(line, solved_at, one)
@@ -251,12 +251,11 @@ def _out_of_order(read: Read) -> str:
 
 
 def _later(read: Read) -> dict[str, Interval]:
-    """By how much it moves means, with one kind of logs and the other."""
-    moved = {
-        _mean_on(*line): Interval(soon - sum(late) / 2, soon - late[1], soon - late[0], 0)
-        for line, (soon, late) in {line: (mean.estimate, late) for line, mean, late in _late(read)}.items()
+    """By how much it moves means if all logs are whole; other lengths are a guess, and no size."""
+    return {_mean_on(*line): exactly(0.0) for line in _OFTEN_SOLVED} | {
+        _mean_on(*line): exactly(means[IN_ORDER].estimate - means[WHOLE].estimate)
+        for line, means in read_late(read).items()
     }
-    return {_mean_on(*line): exactly(0.0) for line in _OFTEN_SOLVED} | moved
 
 
 def lower_half(one: Statement) -> bool:
