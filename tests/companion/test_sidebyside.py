@@ -129,7 +129,7 @@ def test_each_kind_of_penalty_is_compared(tmp_path, monkeypatch):
 
 def test_each_operation_of_a_differential_equation_is_compared(monkeypatch):
     layers = Layer(unit="RealNPU", out_features=2), Layer(unit="NAU", out_features=3)
-    model = NODE(layers=layers, initial_state=(100.0, 0.01, 0.0), imaginary_until=1000)
+    model = NODE(layers=layers, initial_state=(100.0, 0.01, 0.0), step=4.0, imaginary_until=1000)
     recipe = Recipe(iterations=4000, optimiser=Adam(lr=1e-2), finish=LBFGS(iterations=1000))
     run = Run(task=FractionalSIRTask(), model=model, recipe=recipe, seed=0)
     found = steps.operations(run, 60)
