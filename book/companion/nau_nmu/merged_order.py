@@ -237,7 +237,7 @@ def first_read(layout: Layout) -> dict[tuple[str, str], np.ndarray]:
 
 @lru_cache(maxsize=1)
 def _merged(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """Of each row, in the order after the sort, which log it is of and the how manieth of that log."""
+    """Of each row, in the order after the sort, its log and its place in that log."""
     rows = layout.rows()
     keys = np.tile(np.repeat(np.arange(len(layout.keys), dtype=np.uint8), layout.runs), len(layout.models))
     order = shell_sorted(np.repeat(keys, rows))
