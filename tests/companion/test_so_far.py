@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from companion.experiment import Experiment, judged, replays_of
 from companion.experiment.rows import Rows
-from companion.experiment.statements import Claim, Item
+from companion.experiment.statements import Claim, Item, Statements
 
 
 def _of_models(rows):
@@ -138,3 +138,5 @@ def test_both_arms_are_shown(monkeypatch):
         "Figure 1: not run at full length; of what can be compared so far, 1 of 1 agree, "
         "replayed 1 of 2, at 2 of 3 seeds"
     )
+    alone = Statements(found.judgements, shown=lambda one: not one.agrees)
+    assert alone.frame.columns.tolist() == ["", "statement", "it agrees"]

@@ -609,8 +609,8 @@ class Statements(Table):
 
 
 def _without_empty(frame: pd.DataFrame) -> pd.DataFrame:
-    """Lines without the column of published numbers, where they have none."""
-    return frame if any(frame.get("published", ())) else frame.drop(columns="published", errors="ignore")
+    """Lines without the columns in which nothing stands."""
+    return frame[[name for name in frame if name in ("", "statement") or any(frame[name])]]
 
 
 def _agrees(one: Statement, judged: Judgement) -> str:
