@@ -2,8 +2,8 @@
 
 PYTHON ?= python3
 PORT ?= 8000
-# Processes that test; on two cores the third uses what the others wait.
-JOBS ?= 3
+# Processes that test; on two cores a third makes all tests together take longer.
+JOBS ?= 2
 MINUTES ?= 10
 
 BIN := .venv/bin
