@@ -34,7 +34,7 @@ help:
 	@echo 'make replay          train the recorded runs of an experiment as the authors did, seed by seed: EXPERIMENT=division/no-redundancy ARGS="--results publish"'
 	@echo 'make train-missing   train what is still missing, in order of value and at the lowest priority, into .training/results: ARGS=--list'
 	@echo 'make take-rows       take up the rows of another folder of results: FROM=FOLDER EXPERIMENT=… ARGS="--replace-older"'
-	@echo 'make scoreboard      write the scoreboard, the table of the README and the picture of the landing page anew from the recorded runs'
+	@echo 'make scoreboard      write the scoreboard, its lines in the README and the picture of the landing page anew from the recorded runs'
 	@echo 'make strength        corrupt the rows of every judged experiment and judge it again: what its verdict would notice'
 	@echo 'make bench           measure how fast runs are trained on this machine, and its floor: ARGS="division-2 cnn"'
 	@echo 'make soak            kill and restart sweeps, MINUTES=$(MINUTES), and all other commands at random moments, and compare their rows; refuse bad parameters'

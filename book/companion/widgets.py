@@ -232,7 +232,7 @@ WIDGETS = {
         draw_runs,
         "Four panels, a unit each: the test error of every run over the difference of its two initial "
         "weights. Runs of the NRU and the NMRU are all solved. Those of the modified Real NPU that fail "
-        "start with a smaller weight of a, or nearly so; the baseline fails wherever it starts.",
+        "start with a smaller weight of a, or nearly so; those of the baseline start anywhere.",
         recorded_runs,
     ),
     "picker": Widget(None, "The tables below have the same answers.", picker_data),

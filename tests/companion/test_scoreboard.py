@@ -1192,6 +1192,15 @@ def test_bad_input_is_one_sentence(book, capsys):
     assert _run(book) == 2 and "not a results file of npu/simple-arithmetic" in capsys.readouterr().err
 
 
+def test_the_runs_of_a_line_are_those_that_decide():
+    """Figure 3 has fewer from the first draw than its replays have seeds."""
+    board = scoreboard.load()
+    for item in (one for one in ITEMS if one.runs and one.seeds):
+        (line,) = board[(board["paper"] == item.paper) & (board["item"] == item.name)].to_dict("records")
+        fewest, of = (int(part.split()[0]) for part in line["seeds"].split(" of "))
+        assert int(line["runs"]) >= fewest * item.runs / of, item.name
+
+
 def test_the_committed_scoreboard_is_current(monkeypatch):
     """Told by column: an edit of code that rows depend on changes their freshness alone."""
     built, written = scoreboard.build(), scoreboard.load()

@@ -201,10 +201,10 @@ updates in a compiled call, ``…-drawn-beforehand`` that of one process whose b
 rate of one process that updates Real NPU, NRU and NMRU, 75 runs each, one after the other,
 ``three-models-2-one-call`` that with an update of each in every compiled call. ``floor-…`` is the rate of
 only what an update cannot do without, ``drawing-…`` that of only drawing its batch. ``division-2-cell`` is
-the time of 225 runs of 50,000 updates from the question to the recorded rows, compilation included; ``cnn``
-the images of the digit network that go forward and backward, ``floor-cnn`` those of only as many
-multiply-adds in large matrix products; the last the peak memory of a process that holds 1,000 runs in one
-ensemble.
+the time of 225 runs of 50,000 updates from the question to the recorded rows, with compiled code kept from
+before; ``cnn`` the images of the digit network that go forward and backward, ``floor-cnn`` those of only as
+many multiply-adds in large matrix products; the last the peak memory of a process that holds 1,000 runs in
+one ensemble.
 """
 
 STARTS: dict[str, Callable[[Size], tuple[float, str, str]]] = {

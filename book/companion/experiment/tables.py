@@ -14,7 +14,7 @@ import pandas as pd
 
 from companion.measures import Interval, Spread
 
-__all__ = ["NOT_RUN", "Table", "about", "text"]
+__all__ = ["NOT_RUN", "Table", "about", "text", "within"]
 
 NOT_RUN = "not run"
 
@@ -124,6 +124,15 @@ def about(number: object) -> str:
     '≈37%'
     """
     return f"≈{number}"
+
+
+def within(share: float) -> str:
+    """The whole per cent that a share is within.
+
+    >>> within(0.0741), within(0.12), within(0.0)
+    ('8%', '12%', '0%')
+    """
+    return f"{np.ceil(round(100 * share, 6)):.0f}%"
 
 
 def text(value: object, digits: int = 3) -> str:

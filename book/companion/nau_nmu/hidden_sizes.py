@@ -16,7 +16,7 @@ from companion.experiment.errata import Erratum
 from companion.experiment.parameters import one_of, some_of
 from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.statements import Claim, Comparison, Item, Read
-from companion.experiment.tables import Table, text
+from companion.experiment.tables import Table, text, within
 from companion.nau_nmu import settings as nau_nmu
 from companion.nau_nmu.drawn import beside_drawn, measured, values
 
@@ -224,7 +224,7 @@ def replayed_sizes(rows: Rows, again: Rows) -> tuple[Table, dict[str, str]]:
         equal = sum(one < 0.5 for one in off[arm])
         numbers[f"equal-{arm}"] = f"{equal} of {len(off[arm])}" if off[arm] else NOT_RUN
         numbers[f"off-{arm}"] = text(float(np.mean(off[arm])), 2) if off[arm] else NOT_RUN
-        numbers[f"apart-{arm}"] = f"{np.nanmax(apart[arm]):.0%}" if apart[arm] else NOT_RUN
+        numbers[f"apart-{arm}"] = within(np.nanmax(apart[arm])) if apart[arm] else NOT_RUN
     return Table(lines, "The NMU of Figure 7, from either draw of the weights"), numbers
 
 

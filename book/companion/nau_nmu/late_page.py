@@ -14,7 +14,7 @@ import pandas as pd
 
 from companion import measures, published
 from companion.experiment.rows import NOT_RUN, Rows
-from companion.experiment.tables import Table, text
+from companion.experiment.tables import Table, text, within
 from companion.measures import Interval
 from companion.nau_nmu import late
 from companion.nau_nmu.late import LateRuns, by_seed, late_runs, thousands
@@ -115,7 +115,7 @@ def late_lines(rows: Rows) -> tuple[Table, _Numbers]:
         "most": max(counts, default=NOT_RUN),
         "first-late": f"{min(ats):.1f}" if ats else NOT_RUN,
         "last-late": f"{max(ats):.1f}" if ats else NOT_RUN,
-        "ends": f"{max(ends):.0%}" if ends else NOT_RUN,
+        "ends": within(max(ends)) if ends else NOT_RUN,
         "nau-late": f"{nau.count} of 100" if nau else NOT_RUN,
         "nau-at": f"{nau.at / 1e6:.1f} million" if nau else NOT_RUN,
         "nau-median": f"{np.median(sums):,.0f}" if len(sums) else NOT_RUN,

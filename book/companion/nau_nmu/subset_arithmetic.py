@@ -197,7 +197,7 @@ def _found_later(table: Lines, read: Read) -> Iterator[tuple[str, str, np.ndarra
     order of rows, would find them to be. A seed without a replay is taken to be solved with the median of
     the others.
     """
-    won = solved(nau_nmu.usual(read(nau_nmu.REPLAY)))
+    won = solved(nau_nmu.usual(read(nau_nmu.REPLAY)).query("stream == 'common'"))
     for operation, model in _often_solved(table):
         part = won[(won["operation"] == operation) & (won["model"] == model)].drop_duplicates("seed")
         if len(part):

@@ -14,7 +14,7 @@ from nalm.records.folders import PUBLISHED
 from nalm.records.provenance import is_gpu
 
 from companion import sealed
-from companion.experiment import judged
+from companion.experiment import judged, replays_of
 from companion.experiment.statements import Item, Judgement
 from companion.recorded import Spent, reader
 from companion.scoreboard.items import ITEMS
@@ -85,9 +85,10 @@ def _line(item: Item, results: Path, read: Callable[[str], pd.DataFrame]) -> dic
     parts = [part for part in map(read, item.experiment) if not part.empty]
     rows = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     judgement, used = judged(item, rows, read), item.select(rows)
-    return (
-        line | _covered(judgement, used) | _pace(item.rows(rows) if len(rows) else rows) | _judged(judgement)
-    )
+    if judgement.replay:  # what is counted are the rows that decide
+        used = replays_of(item, rows, read)
+    every = used if judgement.replay or rows.empty else item.rows(rows)
+    return line | _covered(judgement, used) | _pace(every) | _judged(judgement)
 
 
 def _judged(judgement: Judgement) -> dict:
@@ -116,8 +117,8 @@ def _judged(judgement: Judgement) -> dict:
 
 
 def _covered(judgement: Judgement, rows: pd.DataFrame) -> dict:
-    """How much of the protocol is trained, what that could have seen, and what the rows cost: each holds
-    its share of the time of its batch.
+    """How much of the protocol is trained, what that could have seen, and what the rows that decide cost:
+    each holds its share of the time of its batch.
     """
     item = judgement.item
     part = {"strength": _strength(item) if judgement.decides.statements else ""}

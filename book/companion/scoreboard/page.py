@@ -204,7 +204,7 @@ def _unfolding(line: dict) -> str:
         "runs": "; ".join(_cost_in_words(line)),
         "rows": ", ".join(
             f'<a href="../results/{name}.csv.gz">{name}</a>'
-            for name in _item(line).experiment
+            for name in dict.fromkeys([*_item(line).experiment, *_replays(line)])
             if line["runs"]
         ),
         "draw again": line["command"] and f"<code>{said['command']}</code>",
@@ -247,6 +247,11 @@ def _reason(line: dict, share: float | None) -> str:
     so_far = f" {line['seeds']} seeds are trained." if verdict == "reproduced so far" else ""
     by = "In the authors' draws, " if line["replay_agreeing"] else ""
     return f"{by}{agreeing} statements agree.{doubt}{lack}{so_far}"
+
+
+def _replays(line: dict) -> list[str]:
+    """The results file of the replays by which an item is judged, if it is."""
+    return [f"{line['paper']}/replay"] if line["replay"] else []
 
 
 def _item(line: dict) -> Item:
