@@ -3,9 +3,19 @@
 import numpy as np
 import pandas as pd
 import pytest
+from companion.experiment.rows import Rows
 from companion.nau_nmu.mistakes import smallest_mistake
 from companion.nau_nmu.settings import REPLAY
-from companion.nau_nmu.subset_shapes import EXPERIMENT, MODELS, OF_PANEL, PANELS, SHAPES, panel, shaped
+from companion.nau_nmu.subset_shapes import (
+    EXPERIMENT,
+    MODELS,
+    OF_PANEL,
+    PANELS,
+    SHAPES,
+    panel,
+    shaped,
+    solved_over,
+)
 from companion.recorded import read
 
 from nalm.tasks import SubsetArithmeticTask
@@ -76,16 +86,33 @@ def test_shorter_runs_and_those_of_other_figures_are_none_of_it():
 
 def test_rows_without_a_shape_are_of_the_default_task():
     rows = FIGURE_8.select(read(REPLAY))
-    default = rows[(rows[list(PANELS)] == ("100", "0.5", "0.25")).all(axis=1) & (rows["model"] == "NMU")]
+    default = rows[(rows[list(PANELS)] == ["100", "0.5", "0.25"]).all(axis=1) & (rows["model"] == "NMU")]
     assert sorted(default["seed"])[:50] == list(range(50))
 
 
 def test_a_panel_is_in_the_order_of_its_axis():
-    from companion.experiment.rows import Rows
-
-    part = panel(Rows(shaped(recorded(1))), "inputs").frame
+    part = panel(Rows(shaped(recorded(1)).sample(frac=1, random_state=0)), "inputs").frame
+    assert list(part["model"][:6]) == list(MODELS)
     assert list(part["inputs"].unique()) == [f"{shape.inputs}" for shape in OF_PANEL["inputs"]]
     assert set(part["overlap"]) == {"0.5"} and set(part["subset"]) == {"0.25"}
+
+
+def test_when_the_runs_of_a_panel_are_solved():
+    rows = recorded(2)
+    rows["solved_at"] = 100_000.0 * rows["subset"] * (1 + rows["seed"])
+    rows = Rows(shaped(rows))
+    assert solved_over(rows, "subset") == {
+        "subset-solved": "8 of 8",
+        "subset-order": "each",
+        "subset-first": "0.05",
+        "subset-first-at": "7,500",
+        "subset-last": "0.5",
+        "subset-last-at": "75,000",
+    }
+    rows.frame.loc[rows.frame["subset"] == "0.1", "solved_at"] = 1.0
+    assert solved_over(rows, "subset")["subset-order"] == "not each"
+    assert solved_over(rows, "subset", but=["0.1"])["subset-order"] == "each"
+    assert set(solved_over(rows.of(model="NALU"), "inputs").values()) == {"not run"}
 
 
 @pytest.mark.parametrize("shape", SHAPES[:10] + SHAPES[14:19] + SHAPES[20:])

@@ -218,10 +218,10 @@ def _said_of_order(table: Lines, read: Read) -> str:
             name = f"{model} on {nau_nmu.SIGNS[operation]}"
             means.append(f"{text(found.mean())} instead of {text(times.mean())} ({name})")
     return (
-        "The authors read the rows of some logs out of order, as the chapter on late runs shows. Which row "
-        f"of a log comes first follows from the number of rows of all. By that, {late} of the solved runs "
-        f"that are published one by one are found much later than they are solved, {alike} of them at the "
-        f"very iteration that is published. Our replays, read so, have means of {', '.join(means)}."
+        "The authors read the rows of some logs out of order, as the chapter on late runs shows. The lengths "
+        f"of all logs tell which row of each was read first. For {late} of the solved runs that are "
+        f"published one by one, that row comes long after the run was solved; for {alike} of these the "
+        f"published iteration is exactly that row's. Our replays, read so, have means of {', '.join(means)}."
     )
 
 

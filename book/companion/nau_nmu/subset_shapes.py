@@ -5,17 +5,18 @@ All its runs are replays: they start from the authors' initial weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 from nalm.training import Run
 
 from companion import measures
 from companion.experiment import Experiment
 from companion.experiment.parameters import some_of
-from companion.experiment.rows import Rows
+from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.statements import Claim, Comparison, Item
 from companion.nau_nmu.drawn import within_axes
 from companion.nau_nmu.settings import MULTIPLIERS, REPLAY, THRESHOLDS, subset_runs, usual
@@ -130,10 +131,34 @@ def shaped(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def panel(rows: Rows, x: str) -> Rows:
-    """The rows of one panel of Figure 8 in the order of its axis: all but ``x`` is as in the default task."""
+    """The rows of one panel of Figure 8 in the order of its axis and its models: all but ``x`` is as in the
+    default task.
+    """
     part = rows.of(**{one: value for one, value in DEFAULT.items() if one != x}).frame
-    order = part[x].astype(float).argsort(kind="stable")
+    order = np.lexsort([part["model"].map(MODELS.index), part[x].astype(float)])
     return Rows(part.iloc[order], rows.results)
+
+
+def solved_over(rows: Rows, x: str, but: Collection[str] = ()) -> dict[str, str]:
+    """When the NMUs of a panel are solved, as numbers for a page: how many of all, ``x-solved``; the mean of
+    *solved at* at the first and at the last place, ``x-first-at`` and ``x-last-at``, and the places,
+    ``x-first`` and ``x-last``; and whether each mean is later than the one before, ``x-order``.
+
+    Args:
+        rows: with the columns of :data:`PANELS`.
+        x: what the panel varies.
+        but: its places that are left out.
+    """
+    part = panel(rows, x).of(model="NMU").frame
+    part = Rows(part[~part[x].isin(list(but))])
+    means = part.solved.frame.groupby(x, sort=False)["solved_at"].mean()
+    numbers = {f"{x}-solved": part.count(), f"{x}-order": NOT_RUN}
+    for end, place in {"first": 0, "last": -1}.items():
+        numbers[f"{x}-{end}"] = means.index[place] if len(means) else NOT_RUN
+        numbers[f"{x}-{end}-at"] = f"{means.iloc[place]:,.0f}" if len(means) else NOT_RUN
+    if len(means):
+        numbers[f"{x}-order"] = "each" if means.is_monotonic_increasing else "not each"
+    return numbers
 
 
 def figure_8(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:

@@ -305,7 +305,8 @@ def _figure_6(rows: pd.DataFrame) -> Iterable[Claim]:
 
     def better(one: str, other: str, task: str) -> Claim:
         left, right = drawn[one][ERRORS[task]], drawn[other][ERRORS[task]]
-        return Claim(f"{one} better than {other} on {task}", bool(left < right), text(float(left)))
+        shown = f"{text(float(left))} against {text(float(right))}"
+        return Claim(f"{one} better than {other} on {task}", bool(left < right), shown)
 
     for unit in ("RealNPU", "NPU"):
         for task, other in product(("÷", "+", "×", "√"), ("NALU", "iNALU")):
