@@ -45,8 +45,8 @@ def formula(
 
     Raises:
         ImportError: SymPy is not installed.
-        ValueError: the model takes another number of inputs.
-        NotImplementedError: the model contains an operation that has no symbol here.
+        ValueError: the model takes another number of inputs, or cannot be copied, as with pruned weights.
+        NotImplementedError: the model contains an operation that has no symbol here, or is on ``meta``.
 
     Example:
         >>> import torch
@@ -63,7 +63,7 @@ def formula(
     import sympy
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    model = copy.deepcopy(model).double().eval()
+    model = _copied(model).cpu().double()
     try:
         graph = make_fx(model)(torch.ones(len(names), dtype=torch.float64))
     except RuntimeError as error:  # of a layer of PyTorch
@@ -88,7 +88,8 @@ def formula_error(
 
     Raises:
         ImportError: SymPy is not installed.
-        ValueError: formulas of other names or of another number, or other inputs than these.
+        ValueError: formulas of other names or of another number, no inputs or other ones than these, or a
+            model that cannot be copied, as with pruned weights.
 
     Example:
         >>> import torch
@@ -108,12 +109,15 @@ def formula_error(
     symbols = [free.get(str(name), sympy.Symbol(str(name))) for name in names]
     if others := sorted(free.keys() - set(map(str, names))):
         raise ValueError(f"The formulas have {', '.join(others)}, which is none of the names {list(names)}.")
-    if inputs.dim() != 2 or inputs.shape[1] != len(names):
-        raise ValueError(f"The inputs must be (examples, {len(names)}), but are {tuple(inputs.shape)}.")
+    if inputs.dim() != 2 or inputs.shape[1] != len(names) or not len(inputs):
+        raise ValueError(
+            f"The inputs must be (examples, {len(names)}), one at least, but are {tuple(inputs.shape)}."
+        )
     # SymPy would write it as cases, which it multiplies out.
     compute = sympy.lambdify(symbols, list(formulas), [{"Heaviside": np.heaviside}, "numpy"])
-    columns = inputs.detach().double().numpy().T
-    found = copy.deepcopy(model).eval()(inputs)
+    inputs = inputs.detach().cpu()
+    columns = inputs.double().numpy().T
+    found = _copied(model).cpu()(inputs)
     if found.shape != (len(inputs), len(formulas)):
         raise ValueError(
             f"The outputs must be (examples, {len(formulas)}), one for each formula, but are "
@@ -121,6 +125,16 @@ def formula_error(
         )
     expected = np.stack([np.broadcast_to(column, len(inputs)) for column in compute(*columns)], -1)
     return float(np.abs(found.double().numpy() - expected).max())
+
+
+def _copied(model: nn.Module) -> nn.Module:
+    try:
+        return copy.deepcopy(model).eval()
+    except RuntimeError:
+        raise ValueError(
+            "The model cannot be copied, as some of its weights are computed from others: make pruning or a "
+            "norm of its weights permanent first."
+        ) from None
 
 
 def _needs_sympy() -> None:

@@ -11,6 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nalm.extras import train as _  # noqa: F401
+
+# isort: split
 import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
@@ -75,7 +78,7 @@ class Study:
             ImportError: matplotlib is not installed.
             ValueError: no task with this operation.
         """
-        from nalm.extras import figures as _  # noqa: F401
+        from nalm.extras import figures as _  # noqa: F401, F811
 
         # isort: split
         from matplotlib.figure import Figure
@@ -110,7 +113,11 @@ class Study:
         return least_fresh(states)
 
     def verify(self, rows: int = 2, progress: bool = False) -> Verification:
-        """Train some rows of this comparison, drawn at random, again and compare."""
+        """Train some rows of this comparison, drawn at random, again and compare.
+
+        Raises:
+            ValueError: none of them are in ``results``, as all were published.
+        """
         folder, keys = results_folder(self.results), set(self.rows["key"])
         return verify_rows(rows, self.experiment, folder=folder, progress=progress, key=keys)
 
@@ -157,13 +164,15 @@ def compare(
        operation   range model    lr  n  solved
     0  a * a + b  U[1,2)   NAU  0.01  2       0
     """
-    units = [units] if isinstance(units, type | str | Stack) else list(units)
+    units = [units] if isinstance(units, type | str | Stack | nn.Module) else list(units)
     tasks = [tasks] if isinstance(tasks, Task) else list(tasks)
     for task in tasks:
         if not isinstance(task, Task):
             raise TypeError(f"A task is a nalm.tasks.Task, as SingleModuleTask.on('U[1,2)'), not {task!r}.")
     rates = [checks.number("lr", rate) for rate in (lr if isinstance(lr, Iterable) else [lr])]
-    iterations = checks.positive_int("iterations", iterations)
+    iterations, seeds = checks.positive_int("iterations", iterations), checks.positive_int("seeds", seeds)
+    if not (recipe is None or isinstance(recipe, Recipe)):
+        raise TypeError(f"A recipe is a nalm.training.Recipe, not {recipe!r}.")
     runs = []
     operations = [getattr(task, "operation", "-") for task in tasks]
     for task, operation in zip(tasks, _numbered(operations, [task.label() for task in tasks]), strict=True):
@@ -201,6 +210,8 @@ def _recipe(model: Stack, task: Task, iterations: int) -> Recipe:
 
 
 def _stack(unit: type[nn.Module] | str | Stack, task: Task) -> Stack:
+    if not isinstance(unit, type | str | Stack):
+        raise TypeError(f"A unit is a class, the name of one or a nalm.models.Stack, not {unit!r}.")
     return unit if isinstance(unit, Stack) else Stack.of(unit, task.out_features)
 
 

@@ -7,6 +7,9 @@ What is wrong with bad input is said in one sentence.
 
 from __future__ import annotations
 
+from nalm.extras import train as _  # noqa: F401
+
+# isort: split
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -43,14 +46,15 @@ class _OneSentence(type(BaseModel)):  # type: ignore[misc]
 
 class Value(BaseModel, metaclass=_OneSentence):
     """A frozen, strictly typed description. Unknown field names, wrong types and numbers that are not finite
-    are refused with one sentence.
+    are refused with one sentence. Numbers in a dict, such as the options of a unit, are checked by whom they
+    are for.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     def canonical(self) -> str:
         """The canonical JSON form: sorted keys, no spaces, fields at their default left out. Equal values
-        have equal forms.
+        have equal forms, but for numbers that are written otherwise, as 0 and 0.0 in a dict, or 0.0 and -0.0.
 
         As defaults are left out, a new field with a default changes no existing form; a default must
         therefore never change its meaning.

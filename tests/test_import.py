@@ -59,6 +59,8 @@ print(isinstance(model[0], Unit), bool(0 <= sparsity_error(model) <= 0.5))
 CASES = [
     *((f"import nalm.{name}", "pydantic", "train") for name in ("models", "tasks", "training", "records")),
     ("import nalm.records", "filelock", "train"),
+    ("import nalm.study", "pandas", "train"),
+    ("import nalm.values", "pydantic", "train"),
     ("from nalm.tasks.digit_images import digit_images as get; get('sklearn')", "sklearn", "digits"),
     ("from nalm.tasks.digit_images import _downloaded as get; get()", "torchvision", "digits"),
     ("from nalm.records import check_scheduler as get; get('tcp://a:1')", "distributed", "cluster"),

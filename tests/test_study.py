@@ -134,13 +134,17 @@ def test_a_module_without_a_penalty_is_compared_as_well(tmp_path):
         ({"iterations": 1e2}, TypeError, "iterations must be a positive integer, but it is 100.0"),
         ({"lr": "0.01"}, TypeError, "lr must be a number"),
         ({"tasks": "mul"}, TypeError, "A task is a nalm.tasks.Task"),
+        ({"units": nalm.NAU(2, 1)}, TypeError, r"A unit is a class, the name of one or a .*, not NAU\("),
+        ({"units": [3]}, TypeError, "A unit is a class, the name of one or a .*, not 3"),
+        ({"seeds": 1.5}, TypeError, "seeds must be a positive integer, but it is 1.5"),
+        ({"recipe": {"iterations": 4}}, TypeError, "A recipe is a nalm.training.Recipe, not {'iter"),
         ({"units": [Stack.of("NMU", 2)]}, ValueError, "The model has 2 outputs, but SingleModuleTask has 1"),
     ],
 )
 def test_wrong_numbers_are_refused_before_anything_trains(changed, error, sentence, tmp_path):
-    asked = {"units": ["NMU"], "tasks": TASKS[0], "iterations": 4} | changed
+    asked = {"units": ["NMU"], "tasks": TASKS[0], "iterations": 4, "seeds": 1} | changed
     with pytest.raises(error, match=sentence):
-        nalm.compare(**asked, seeds=1, results=tmp_path, progress=False)
+        nalm.compare(**asked, results=tmp_path, progress=False)
     assert not list(tmp_path.iterdir())
 
 

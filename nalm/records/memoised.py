@@ -124,7 +124,7 @@ def run_all(
     0   NMU  U[1,2)     0    False
     1   NMU  U[1,2)     1    False
     """
-    runs = list(runs)
+    runs, device = list(runs), str(device)  # a torch.device says what it is
     keys = _keys(runs)
     _check_labels(runs)
     if (longest := max(run.recipe.iterations for run in runs)) > MOST_ITERATIONS:
@@ -248,6 +248,10 @@ def _check_labels(runs: list[Run]) -> None:
     for name in sorted({name for name, _ in labels}):
         if name in FIXED or name == "lows" or is_further_result(name):
             raise ValueError(f"A label cannot be called {name!r}: rows have a column of that name.")
+    for text in sorted({text for label in labels for text in label if "\r" in text}):
+        raise ValueError(f"A label cannot be {text!r}: a carriage return ends a line of the rows' file.")
+    if "" in dict(labels):
+        raise ValueError("A label has no name.")
     texts = sorted({text for _, text in labels})
     read = pd.read_csv(
         io.StringIO(

@@ -58,7 +58,7 @@ def _version(package: str) -> str | None:
 
 def _commit() -> str | None:
     """The commit of the repository that this library is used from, with ``+`` if the library was changed
-    since.
+    since; ``None`` where it is installed, also in somebody else's repository.
     """
     package = Path(__file__).resolve().parents[1]
 
@@ -68,6 +68,8 @@ def _commit() -> str | None:
         ).stdout.strip()
 
     try:
+        if Path(git("rev-parse", "--show-toplevel")).resolve() != package.parent:
+            return None
         return git("rev-parse", "--short=12", "HEAD") + (
             "+" if git("status", "--porcelain", "--", str(package)) else ""
         )

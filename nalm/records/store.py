@@ -192,6 +192,9 @@ class Store:
             )
         with self._locked():
             known, sidecar = self.read(), self.sidecar()
+            # Their rows were just found to be those that were recorded. What is added may change how a column
+            # is read, and with it their digests.
+            sealed = {name for name, of in sidecar["batches"].items() if "digest" in of}
             known = known[~known["key"].isin(instead_of)]
             new = pd.DataFrame(rows)
             new = _once(new[~new["key"].isin(known["key"])])
@@ -227,7 +230,7 @@ class Store:
             if instead_of:  # batches without rows go only now, when no old row needs them
                 batches = {name: of for name, of in batches.items() if name in found}
             # Of the others, those that were recorded before there were digests have none.
-            touched = batches if instead_of else added
+            touched = batches if instead_of else added.keys() | sealed
             batches |= {name: batches[name] | {"digest": found[name]} for name in touched}
             self._replace_sidecar(sidecar | {"batches": batches, "rows": len(every)})
 

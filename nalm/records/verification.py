@@ -210,8 +210,8 @@ def verify_rows(
     progress: bool = True,
     key: str | Collection[str] = "",
 ) -> Verification:
-    """Draw rows at random, train them again from their stored configuration and seed, and compare. Before,
-    the digests of all rows of these experiments are compared.
+    """Draw rows at random, train them again from their stored configuration and seed, and compare.
+    The digests of all rows of these experiments are compared as well.
 
     Rows from a GPU are not drawn for a CPU, where large models take twenty times as long; with their key they
     are trained there as well.

@@ -56,7 +56,8 @@ def _check_they_fit(run: Run) -> None:
                 f"A {model.kind} does not learn a {type(task).__name__}: "
                 f"{kind.__name__} and {of_kind.__name__} belong together."
             )
-    if any(layer.options.get("noise") == "fresh" for layer in getattr(model, "layers", ())):
+    layers = (*getattr(model, "layers", ()), getattr(model, "cell", None))
+    if any(isinstance(one, Layer) and one.options.get("noise") == "fresh" for one in layers):
         raise ValueError(
             "noise='fresh' draws anew in each forward pass, but a run has its numbers by its seed."
         )
@@ -70,8 +71,12 @@ def _check_they_fit(run: Run) -> None:
             f"The model has {outputs} outputs, but {type(task).__name__} has {task.out_features}: "
             f"give its last unit out_features={task.out_features}."
         )
-    if isinstance(model, Stack) and any(isinstance(one, ActivationPenalty) for one in run.recipe.penalties):
-        raise ValueError("ActivationPenalty is of DigitSequence models; a Stack has no activations to take.")
+    if not isinstance(model, DigitSequence) and any(
+        isinstance(one, ActivationPenalty) for one in run.recipe.penalties
+    ):
+        raise ValueError(
+            f"ActivationPenalty is of DigitSequence models; a {model.kind} has no activations to take."
+        )
     if own:
         _check_targets(run)
         _check_operands(run)

@@ -1,7 +1,7 @@
 """Whether compiling pays for itself: an estimate of how long the same training takes eagerly and compiled.
 
-It counts updates and the numbers that they draw, and never asks the clock, so the same runs are trained in
-the same way on every machine. How fast a machine is hardly matters, as it compiles and trains at the same
+It counts updates and the numbers that they draw, and never asks the clock, so the same ensemble is trained
+in the same way on every machine. How fast a machine is hardly matters, as it compiles and trains at the same
 pace.
 """
 

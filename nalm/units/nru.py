@@ -52,7 +52,8 @@ class NRU(Unit):
             is v where A is 1, as in the authors' code; ``"sequential"``: from left to right, which loses the
             digits of v below the rounding of 1. They differ for values near zero.
         power: how :math:`|x|^W` is computed in training. ``"exp-log"``: as :math:`\exp(W \log |x|)`, more
-            than twice as fast, with finite gradients at 0, which counts as the smallest normal number;
+            than twice as fast, with finite gradients at 0, which counts as the smallest normal number
+            (not with ``separate_sign``, where the sign of 0 has no power below zero);
             ``"pow"``: by :func:`torch.pow`, as in evaluation and in the authors' code, which loses fewer
             digits of large powers.
         device, dtype: of the parameters, as in torch's own layers.

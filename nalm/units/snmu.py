@@ -102,7 +102,8 @@ class SNMU(NMU):
 
 
 def uniform_of(x: Tensor) -> Tensor:
-    """A number of (0, 1) for each input, which looks random and depends on all inputs of its example.
+    """A number of (0, 1) for each input, rounded to its dtype, which looks random and depends on all inputs
+    of its example.
 
     Args:
         x: input ``(..., in)``; in it whole multiples of 2**-40 count, below a magnitude of 2**23.

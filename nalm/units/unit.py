@@ -160,7 +160,7 @@ class Unit(nn.Module, ABC):
             TypeError: if ``x`` is no tensor.
             ValueError: if its last dimension is not ``in_features``.
             RuntimeError: if it has another dtype than the parameters, as with ``nn.Linear``. Under autocast,
-                which may have made it, a lower precision is allowed.
+                which may have made it, another precision is allowed.
         """
         name = type(self).__name__
         if not isinstance(x, Tensor):

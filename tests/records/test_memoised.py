@@ -214,6 +214,9 @@ def test_bad_input_is_refused_before_anything_trains(asked, results, device, sen
         ({"lows": "a"}, "A label cannot be called 'lows'"),
         ({"arm": ""}, "A label cannot be '': it would be read as a missing value"),
         ({"arm": "nan"}, "A label cannot be 'nan'"),
+        ({"arm": "a\rb"}, r"A label cannot be 'a\\rb': a carriage return ends a line"),
+        ({"a\rb": "a"}, r"A label cannot be 'a\\rb': a carriage return ends a line"),
+        ({"": "a"}, "A label has no name"),
     ],
 )
 def test_labels_that_would_not_be_read_back_are_refused(tmp_path, labels, sentence, trained):

@@ -1,9 +1,12 @@
-"""The row of a run, from a log whose numbers are known."""
+"""The row of a run, from a log whose numbers are known, and the commit that is recorded with it."""
+
+import subprocess
 
 import numpy as np
 import pytest
 
 from nalm.models import Stack
+from nalm.records import provenance
 from nalm.records.row import first_below, first_solved, record_lows, row_of
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Log, Recipe, Run
@@ -89,3 +92,17 @@ def test_a_low_is_lower_than_all_before_and_below_is_strict():
     assert record_lows(steps[:2], np.array([np.inf, np.nan])) == []
     found = [first_below([(10, 4.0), (40, 2.0)], threshold) for threshold in (5.0, 4.0, 2.0)]
     np.testing.assert_array_equal(found, [10.0, 40.0, np.nan])
+
+
+def test_the_commit_is_that_of_the_librarys_own_repository(tmp_path, monkeypatch):
+    """Installed in somebody's project, it has none."""
+    installed = tmp_path / "venv" / "nalm" / "records"
+    installed.mkdir(parents=True)
+    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "theirs"]):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *who, *command], cwd=tmp_path, check=True)
+    monkeypatch.setattr(provenance, "__file__", str(installed / "provenance.py"))
+    assert provenance._commit() is None
+    (tmp_path / "nalm" / "records").mkdir(parents=True)
+    monkeypatch.setattr(provenance, "__file__", str(tmp_path / "nalm" / "records" / "provenance.py"))
+    assert len(provenance._commit()) == 12

@@ -81,6 +81,21 @@ def test_a_digest_notices_any_change(tmp_path):
     assert store.damaged() == []
 
 
+@pytest.mark.parametrize("changed", [{"success": None, "threshold": None}, {"clipped": "no"}])
+def test_rows_keep_their_digest_whatever_is_added(tmp_path, changed):
+    """True is read as text where another row has none, or has another text."""
+    store = Store(tmp_path, EXPERIMENT)
+    store.add([row("a-0", clipped="True")], {"c": {"task": {}}}, "b", {"device": "test"})
+    others = row("a-1", batch="b2", clipped="True") | changed
+    store.add([others], {"c": {"task": {}}}, "b2", {"device": "test"})
+    assert all("digest" in batch for batch in store.sidecar()["batches"].values())
+    assert store.damaged() == []
+    text = store.rows_file.read_text()
+    assert text.count("True") > 1
+    store.rows_file.write_text(text.replace("True", "False", 1))
+    assert store.damaged() == ["b"]
+
+
 def test_rows_without_a_digest_get_none_when_others_are_added(tmp_path):
     """Nobody knows whether they are as they were recorded."""
     store = Store(tmp_path, EXPERIMENT)

@@ -177,6 +177,11 @@ def test_options_of_an_own_unit_are_those_behind_its_sizes():
             "has 1 outputs, but",
         ),
         (Stack(layers=(Layer(unit="SNMU", options={"noise": "fresh"}),)), TASK, "noise='fresh' draws anew"),
+        (
+            DigitSequence(cell=Layer(unit="SNMU", options={"noise": "fresh"})),
+            DigitSequenceTask(operation="product", source="sklearn"),
+            "noise='fresh' draws anew",
+        ),
         (Stack.of("NMU", 1), FlatTask(operation="add"), "validation|valid targets of shape .'examples',."),
     ],
 )

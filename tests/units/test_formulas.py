@@ -4,6 +4,7 @@ import pytest
 import sympy
 import torch
 from torch import nn
+from torch.nn.utils import prune
 
 from nalm import NAU, NMU, NRU, UNITS, RealNPU, Unit, formula, formula_error
 
@@ -153,8 +154,15 @@ def test_what_has_no_formula_is_said_in_a_sentence():
     sums = formula(NAU(2, 1), ["a", "b"])
     with pytest.raises(ValueError, match=r"The formulas have b, which is none of the names \['a'\]"):
         formula_error(sums, ["a"], NAU(2, 1), torch.ones(1, 1))
-    with pytest.raises(ValueError, match=r"The inputs must be \(examples, 2\), but are \(1, 3\)"):
-        formula_error(sums, ["a", "b"], NAU(2, 1), torch.ones(1, 3))
+    for shape in (1, 3), (0, 2):
+        with pytest.raises(
+            ValueError, match=rf"must be \(examples, 2\), one at least, but are \({shape[0]}, "
+        ):
+            formula_error(sums, ["a", "b"], NAU(2, 1), torch.ones(shape))
+    pruned = NAU(2, 1)
+    prune.l1_unstructured(pruned, "weight", 1)
+    with pytest.raises(ValueError, match="make pruning or a norm of its weights permanent first"):
+        formula(pruned, ["a", "b"])
     with pytest.raises(
         ValueError, match=r"The outputs must be \(examples, 1\), one for .*, but are \(4, 2\)"
     ):
