@@ -8,7 +8,7 @@ with the 95% interval of what another 25 seeds would give.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from itertools import product
 
@@ -190,6 +190,15 @@ def faster(rows: pd.DataFrame, one: str, other: str, ranges: list[str], what: st
             again.append(elsewhere(first) < elsewhere(second))
     others = np.sum(again, 0) if again else np.zeros(1)
     return counted(what, int(sum(earlier)), len(earlier), others, len(earlier))
+
+
+def lowest(values: Mapping[str, float]) -> list[str]:
+    """The names of the lowest of some numbers: of several, where they are equal.
+
+    >>> lowest({"a": 1.0, "b": 0.5, "c": 0.5})
+    ['b', 'c']
+    """
+    return [name for name, value in values.items() if value == min(values.values())]
 
 
 def higher(rows: pd.DataFrame, one: str, other: str, what: str, ranges: Iterable[str] | None = None) -> Claim:

@@ -25,6 +25,7 @@ from companion.division.compared import (
     alike,
     experiment_item,
     higher,
+    lowest,
     of,
     part,
     solved_at,
@@ -106,16 +107,14 @@ def _figure_22(rows: pd.DataFrame) -> Compared:
 def _figure_23(rows: pd.DataFrame) -> Compared:
     names = with_losses("NMRU")
     overall = {loss: success(rows, name).estimate for loss, name in names.items()}
-    yield Claim(
-        "PCC is the worst of the three losses",
-        min(overall, key=overall.get) == "PCC",
-        min(overall, key=overall.get),
-    )
+    worst = lowest(overall)
+    yield Claim("PCC is the worst of the three losses", worst == ["PCC"], ", ".join(worst))
     near = sum(success(rows, name, [MIXED]).estimate >= 0.9 for name in names.values())
     yield Claim(f"two of the losses are near 1 on {MIXED}", near == 2, f"{near} losses at 0.9 or more")
     for loss, name in names.items():
-        hardest = min(UNIFORM_RANGES, key=lambda place: success(rows, name, [place]).estimate)
-        yield Claim(f"U[-20,-10) is the hardest range with {loss}", hardest == "U[-20,-10)", hardest)
+        hardest = lowest({place: success(rows, name, [place]).estimate for place in UNIFORM_RANGES})
+        what = f"U[-20,-10) is the hardest range with {loss}"
+        yield Claim(what, hardest == ["U[-20,-10)"], ", ".join(hardest))
 
 
 def _table_8() -> Compared:

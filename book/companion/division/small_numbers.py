@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
@@ -23,10 +22,10 @@ from companion.experiment import Arm, Experiment, runs_of
 from companion.experiment.errata import Erratum
 from companion.experiment.parameters import at_least, some_of
 from companion.experiment.rows import Rows
-from companion.experiment.statements import Claim, Comparison, Explanation, Item, Read, solved
+from companion.experiment.statements import Claim, Comparison, Explanation, Item, Read, exactly, solved
 from companion.experiment.tables import text
 from companion.figures import Figure, style, styles_of
-from companion.measures import Interval
+from companion.replay import in_place
 
 EASY, MEDIUM, HARD = QUESTIONS
 EPS32 = 2.0**-23
@@ -194,7 +193,7 @@ def _figure_5() -> Compared:
     """All recorded points, then the sentences."""
     table = golden()
     for one in table.dropna(subset="recorded").to_dict("records"):
-        here, recorded = (Interval(one[name], math.nan, math.nan, 0) for name in ("here", "recorded"))
+        here, recorded = (exactly(one[name]) for name in ("here", "recorded"))
         yield Comparison(f"{one['model']}, {one['task']}, {one['range']}", here, recorded, 1 + 2e-4)
     curves = table[table["model"].isin(["Real NPU", "NRU", "NMRU"])].groupby(["model", "task"])["here"]
     grow = curves.apply(lambda errors: bool((np.diff(errors) < 0).all()))
@@ -267,7 +266,9 @@ def _figure_13(rows: pd.DataFrame) -> Compared:
 
 
 def _at_once(read: Read) -> str:
-    times = solved(shown(read("division/small-numbers"), EASY))["solved_at"]
+    rows = shown(read("division/small-numbers"), EASY)
+    again = in_place(rows, read)
+    times = solved(rows if again.empty else again)["solved_at"]
     first = (times <= 1000).sum()
     return f"{first} of {len(times)} solved runs are solved by the first evaluation, after 1,000 iterations."
 

@@ -206,7 +206,7 @@ def replays_of(item: Item, rows: pd.DataFrame, read: Read) -> pd.DataFrame:
 
 def _with_replay(found: Judgement, rows: pd.DataFrame, read: Read) -> Judgement:
     item = found.item
-    if not (found.statements or item.replays):
+    if item.kind != "experiment" or not (found.statements or item.replays):
         return found
     again = replays_of(item, rows, read)
     replay = None if again.empty else item.judge(again, read)

@@ -446,16 +446,17 @@ class Item:
         ).strip()
         partly = self.kind == "experiment" and (seeds < self.seeds or iterations < self.iterations)
         enough = 0 < self.from_seeds <= seeds
+        most = 2 * sum(one.agrees for one in compared) > len(compared)
         verdict: Verdict
         if not self.comparable:
             verdict = "not comparable"
         elif self.kind == "experiment" and not compared:
             verdict = "open"
         elif partly and not (differing and enough):
-            verdict = "open" if differing else "reproduced so far"
+            verdict = "open" if differing or not most else "reproduced so far"
         elif differing:
             verdict = "differs, explained" if len(known) == len(differing) else "differs"
-        elif 2 * sum(one.agrees for one in compared) <= len(compared):
+        elif not most:
             verdict = "open"
         else:
             verdict = "reproduced" if self.kind in ("experiment", "analytic") else "documented"

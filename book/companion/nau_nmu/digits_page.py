@@ -160,7 +160,8 @@ def on_both_devices(files: Mapping[str, str]) -> tuple[Table, Numbers]:
         for gpu, of in spent.items():
             of[0] += rows.loc[on_gpu == gpu, "seconds"].sum()
             of[1] += rows.loc[on_gpu == gpu, "iterations"].sum()
-        pairs = rows[~on_gpu].merge(rows[on_gpu], on=["model", "seed"], suffixes=("", "_gpu"))
+        longest = rows[on_gpu].sort_values("iterations").drop_duplicates(["model", "seed"], keep="last")
+        pairs = rows[~on_gpu].merge(longest, on=["model", "seed"], suffixes=("", "_gpu"))
         for pair in pairs.to_dict("records"):
             core, gpu = (
                 dict(json.loads(pair[name])[f"test_{TRAINED_ON[operation]}"]) for name in ("lows", "lows_gpu")

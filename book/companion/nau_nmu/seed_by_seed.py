@@ -152,7 +152,7 @@ def lines(table: Mapping[str, tuple[str, ...]], read: Read) -> list[Line]:
     for operation, model in [(one, model) for one, models in table.items() for model in models]:
         part = theirs.query("operation == @operation and model == @model").set_index("seed")
         times = part["solved_at"].where(part["success"].astype(bool))
-        streams = [again.get((operation, model, stream)) for stream in ("numpy", "common")]
+        streams = [again.get((operation, model, stream)) for stream in ("common", "numpy")]
         ours = [one for one in streams if one is not None and set(times.index) <= set(one.index)]
         known = [one for (*which, _), one in first.items() if tuple(which) == (operation, model)]
         if times.isna().all():

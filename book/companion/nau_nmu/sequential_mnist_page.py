@@ -18,7 +18,7 @@ from torch import Tensor
 
 from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.statements import Statements
-from companion.experiment.tables import Table, text
+from companion.experiment.tables import Table, text, within
 from companion.figures import Figure, style
 from companion.nau_nmu import digits_page
 from companion.nau_nmu.digit_runs import digit_arms
@@ -126,7 +126,7 @@ def against_independent(
     table = table[list(lengths)].rename(columns=str).rename_axis("run").reset_index()
     caption = "Error divided by the yardstick of independent misreadings"
     shown = Table(table, caption, folded="Each run against independent misreadings")
-    return shown, {"factor_exact": f"{100 * max(exact):.0f}%" if exact else NOT_RUN}
+    return shown, {"factor_exact": within(max(exact)) if exact else NOT_RUN}
 
 
 def weights(rows: Rows) -> tuple[Table, Numbers]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.statements import Statements
-from companion.experiment.tables import Table, text
+from companion.experiment.tables import Table, text, within
 from companion.nau_nmu import digits_page
 from companion.nau_nmu.digits import REFERENCE, longest, references, solved_by_length, thresholds
 from companion.nau_nmu.digits_page import Numbers
@@ -57,7 +57,7 @@ def misreadings(
     off = abs(biases.iloc[:, 3:].to_numpy(float) - 1)
     numbers = {
         "biases": ", ".join(f"{one:.2f}" for one in biases["b"]) or NOT_RUN,
-        "bias-off": f"{100 * off.max():.0f}%" if off.size else NOT_RUN,
+        "bias-off": within(off.max()) if off.size else NOT_RUN,
     }
     caption = "Misreadings of exact sums: variance v, mean b; recorded by expected errors at other lengths"
     return Table(biases, caption, digits=2), numbers

@@ -192,26 +192,24 @@ def _often_solved(table: Lines) -> list[tuple[str, str]]:
     return [line for line in lines if published_cell(*line)["success"].estimate > 0.3]
 
 
-def _found_later(table: Lines, read: Read) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:
-    """Operation, model, when the replays of all seeds are solved, and when the authors' analysis, with its
-    order of rows, would find them to be. A seed without a replay is taken to be solved with the median of
-    the others.
+def _found_later(table: Lines, read: Read) -> Iterator[tuple[str, str, pd.Series, pd.Series]]:
+    """Operation, model, by seed when its solved replays are solved, and when the authors' analysis, with its
+    order of rows, would find them to be.
     """
     won = solved(nau_nmu.usual(read(nau_nmu.REPLAY)).query("stream == 'common'"))
     for operation, model in _often_solved(table):
         part = won[(won["operation"] == operation) & (won["model"] == model)].drop_duplicates("seed")
         if len(part):
-            times = part.set_index("seed")["solved_at"].reindex(range(100))
-            times = times.fillna(times.median()).to_numpy()
-            line = model, operation
-            yield operation, model, times, read_in_merged_order({line: times}, table_6())[line]
+            times, line = part.set_index("seed")["solved_at"].reindex(range(100)), (model, operation)
+            found = pd.Series(read_in_merged_order({line: times.tolist()}, table_6())[line])
+            yield operation, model, times.dropna(), found[times.notna()]
 
 
 def _said_of_order(table: Lines, read: Read) -> str:
     late, alike, means = 0, 0, []
     for operation, model, times, found in _found_later(table, read):
         theirs = published.load("nau_nmu_runs").query("operation == @operation and model == @model")
-        at = pd.Series(found)[found > 1.5 * times]
+        at = found[found > 1.5 * times]
         printed = theirs.set_index("seed")["solved_at"].reindex(at.index).dropna()
         late, alike = late + len(printed), alike + int((printed == at[printed.index]).sum())
         if found.mean() > 1.05 * times.mean():

@@ -20,6 +20,7 @@ from companion.npu.fractional_sir_page import (
     grid,
     how_many_fit,
     lowest_mse,
+    middle,
     published_fits,
     sizes_said,
 )
@@ -47,7 +48,7 @@ def with_text(every: Rows, p: SimpleNamespace) -> tuple[Table, Numbers]:
             line = {"model": model, "published, all h": share(of_code.frame, model, 0.1).published}
             for arm, group in arms.items():
                 line[f"settings of the {arm}"] = fitted(group.frame, 0.1)
-            line |= {f"median MSE, {arm}": group.frame["valid_mse"].median() for arm, group in arms.items()}
+            line |= {f"median MSE, {arm}": middle(group.frame["valid_mse"]) for arm, group in arms.items()}
             lines.append(line)
     caption = f"Share of runs with a training MSE below 0.1, h = {sizes_said(p.as_in_text)}"
     return Table(lines, caption), numbers
@@ -61,7 +62,7 @@ def by_solver(every: Rows, p: SimpleNamespace) -> tuple[Table, Numbers]:
         group = both[solver].of(model=model).frame
         line = {"model": model, "solver": name, "runs": len(group)}
         line["MSE below 0.1"] = fitted(group, 0.1)
-        line |= {"median MSE": group["valid_mse"].median(), "lowest MSE": group["valid_mse"].min()}
+        line |= {"median MSE": middle(group["valid_mse"]), "lowest MSE": group["valid_mse"].min()}
         lines.append(line | {"lowest MSE on [200, 400]": group["test_mse"].min()})
     for name, model in SHORT.items():
         numbers |= {f"{name}_{solver}": how_many_fit(both[solver].of(model=model)) for solver in SOLVERS}
@@ -81,7 +82,7 @@ def detours(tested: Rows, p: SimpleNamespace) -> tuple[Table, Numbers]:
         group = tested.of(model=name).frame
         line = {"arm": name, "runs": len(group)}
         line["MSE below 0.1"] = fitted(group, 0.1)
-        line["median MSE"] = group["valid_mse"].median()
+        line["median MSE"] = middle(group["valid_mse"])
         full = (group["finish_iterations"] >= p.finish).sum()
         line[f"all {p.finish:,} iterations of L-BFGS"] = int(full)
         line["updates with a negative state"] = group["negative_updates"].median() / p.iterations

@@ -214,7 +214,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 """In 32 bits, in which networks compute here; the authors' NALU computes in 64."""
 
 
-def _ten_errors(errors: pd.Series) -> np.ndarray:
+def ten_errors(errors: pd.Series) -> np.ndarray:
     """Ten errors behind a number of Table 1, in 32 bits: missing and larger ones are infinite."""
     found = np.append(errors.to_numpy(float), np.full(_BEST - len(errors), np.inf))
     return np.where(found > _LARGEST, np.inf, found)
@@ -226,9 +226,9 @@ def compared(rows: pd.DataFrame, operation: str, model: str) -> Comparison:
     A rank test of the twenty errors decides (Mann and Whitney, 1947); the published ones are the points of
     Figure 7.
     """
-    theirs = _ten_errors(printed_points(operation, model)["test_mse"])
+    theirs = ten_errors(printed_points(operation, model)["test_mse"])
     part = rows[(rows["model"] == model) & (rows["operation"] == operation)]
-    ours = _ten_errors(chosen(part, model, operation)["test_mse"]) if len(part) else np.zeros(0)
+    ours = ten_errors(chosen(part, model, operation)["test_mse"]) if len(part) else np.zeros(0)
     return Comparison(
         f"{model} on {SIGNS[operation]}",
         measures.median(ours),
@@ -284,7 +284,7 @@ def _table_1(rows: pd.DataFrame) -> Iterable[Claim | Later]:
     yield lambda: (compared(rows, *place) for place in product(_JUDGED, PAPER))
     runs = _every_chosen(rows[["model", "operation", "test_mse"]])
     for operation, best in (("reciprocal", "NPU"), ("root", "RealNPU"), ("add", "NMU"), ("mul", "NMU")):
-        ten = {model: _ten_errors(runs[model, operation]["test_mse"]) for model in PAPER}
+        ten = {model: ten_errors(runs[model, operation]["test_mse"]) for model in PAPER}
         ours = min(ten, key=lambda model: np.median(ten[model]))  # noqa: B023
         yield Claim(f"{best} is the best on {SIGNS[operation]}", ours == best, ours)
 
@@ -302,7 +302,7 @@ def _figure_7(rows: pd.DataFrame) -> Iterable[Claim]:
     """
     rows = rows[["model", "operation", "test_mse", "parameters_above_0.01"]]
     runs = _every_chosen(rows)
-    error = {place: float(np.median(_ten_errors(part["test_mse"]))) for place, part in runs.items()}
+    error = {place: float(np.median(ten_errors(part["test_mse"]))) for place, part in runs.items()}
     count = {place: float(part["parameters_above_0.01"].median()) for place, part in runs.items()}
 
     def better(numbers: Mapping, what: str, one: str, other: str, operation: str) -> Claim:

@@ -112,8 +112,8 @@ EXPERIMENT = Experiment(
 
 
 def _median(ran: Rows, model: str, operation: str) -> float:
-    """The median of all runs."""
-    return float(ran.of(model=model, operation=operation).frame["test_mse"].median())
+    """The median of all runs; those that ended without a number are the worst."""
+    return float(ran.of(model=model, operation=operation).frame["test_mse"].fillna(np.inf).median())
 
 
 def printed_ranges(ran: Rows, p: SimpleNamespace) -> tuple[Table, Numbers]:

@@ -232,7 +232,7 @@ def _unfolding(line: dict) -> str:
 def _reason(line: dict, share: float | None) -> str:
     """Why the verdict is what it is, in words."""
     verdict, agreeing = line["verdict"], line["replay_agreeing"] or line["agreeing"]
-    if line["explanation"]:
+    if verdict == "differs, explained":
         return line["explanation"]
     if verdict == "open" and not agreeing:
         so_far = "" if share is None else f": {share:.1%} of the iterations that it takes are"
@@ -246,7 +246,8 @@ def _reason(line: dict, share: float | None) -> str:
     lack = " No experiment shows why for all that differ." if differing else ""
     so_far = f" {line['seeds']} seeds are trained." if verdict == "reproduced so far" else ""
     by = "In the authors' draws, " if line["replay_agreeing"] else ""
-    return f"{by}{agreeing} statements agree.{doubt}{lack}{so_far}"
+    why = f" {line['explanation']}" if line["explanation"] else ""
+    return f"{by}{agreeing} statements agree.{doubt}{lack}{so_far}{why}"
 
 
 def _replays(line: dict) -> list[str]:
