@@ -24,12 +24,12 @@ import pandas as pd
 from companion.npu.settings import fsir_arm
 
 from nalm.models import Stack
-from nalm.records import Store, run_all, workers
+from nalm.records import Store, groups, run_all
 from nalm.tasks import FractionalSIRTask, SingleModuleTask
 from nalm.training import Adam, Discretisation, Recipe, Run
 
 # The worker processes import this file as well.
-workers.CHECKPOINT_SECONDS = 0.2
+groups.CHECKPOINT_SECONDS = 0.2
 
 # name: ensembles, iterations
 EXPERIMENTS = {"soak/short": (6, 2000), "soak/long": (4, 20_000), "soak/equations": (4, 40)}

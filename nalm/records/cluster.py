@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nalm.records.workers import News, Team, cores
+from nalm.records.groups import News
+from nalm.records.workers import Team, cores
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from nalm.records.code import code, with_torch
-from nalm.records.workers import CHECKPOINTS, checkpoint_of
+from nalm.records.groups import CHECKPOINTS, checkpoint_of
 from nalm.training import Run
 from nalm.training.checkpoint import SealedCheckpoint
 

@@ -25,10 +25,11 @@ from nalm.records.cluster import dask_team
 from nalm.records.code import OLDER, freshness_of
 from nalm.records.comparison import is_further_result
 from nalm.records.folders import PUBLISHED, results_folder
+from nalm.records.groups import checkpoint_of
 from nalm.records.keys import keys_of
 from nalm.records.row import whole_row_of
 from nalm.records.store import COLUMNS, NAMES, Store
-from nalm.records.workers import Team, checkpoint_of, cores, is_known_here_only, train_ensembles
+from nalm.records.workers import Team, cores, is_known_here_only, train_ensembles
 from nalm.tasks import Task
 from nalm.tasks.arithmetic import OperandTask
 from nalm.training import Log, Run, check_device

@@ -8,14 +8,12 @@ turns: an executor with threads trains correctly, but not faster.
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import os
 import pickle
 import platform
 import queue
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
@@ -28,28 +26,15 @@ import torch
 
 from nalm.models import NODE
 from nalm.own import IN_A_NOTEBOOK
-from nalm.records.code import code, code_on_disk, with_torch
+from nalm.records.code import code
+from nalm.records.groups import POLL_SECONDS, Group, News, Trained, train_group
 from nalm.records.processes import own_processes
-from nalm.records.provenance import provenance
-from nalm.training import Ensemble, Log, Run, worth_compiling
-from nalm.training.checkpoint import PARTS, SealedCheckpoint
+from nalm.training import Ensemble, Run, worth_compiling
+from nalm.training.lockstep import batches_of
 from nalm.training.trainers import trainer_of
-from nalm.training.until_lost import EnsembleUntilLost
 
-__all__ = ["News", "Team", "Trained", "checkpoint_of", "cores", "train_ensembles"]
+__all__ = ["Team", "cores", "train_ensembles"]
 
-News = tuple[int, int | str | None]
-"""The number of an ensemble, and the iteration that it has reached, a warning, or ``None`` when it begins to
-be compiled.
-"""
-Trained = tuple[Log, dict[str, Any]]
-"""What was trained, and where it comes from: its provenance, and the code that the process which trained it
-runs.
-"""
-POLL_SECONDS = 0.5
-CHECKPOINT_SECONDS = 30.0
-CHECKPOINTS = ".checkpoints"
-"""The folder of checkpoints in one of results."""
 _TURN = threading.Lock()
 _parent: tuple[Any, Any]
 
@@ -80,20 +65,6 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def checkpoint_of(
-    runs: list[Run], folder: Path, warn: Callable[[str], None] = warnings.warn
-) -> SealedCheckpoint:
-    """The checkpoint of an ensemble of these runs, in a folder of results; training goes on only with the
-    code that it began with.
-
-    It is written every half a minute; of a large model by itself at every evaluation, the last one included.
-    """
-    made_with = f"{with_torch(code(runs[0]), torch.__version__)}"
-    name = hashlib.sha256("".join([made_with, *(run.key for run in runs)]).encode()).hexdigest()[:16]
-    every = 0.0 if runs[0].model.one_by_one and len(runs) == 1 else CHECKPOINT_SECONDS
-    return SealedCheckpoint(folder / CHECKPOINTS / f"{name}.pt", every, warn, PARTS)
-
-
 def train_ensembles(
     ensembles: Sequence[list[Run]],
     device: str,
@@ -106,7 +77,7 @@ def train_ensembles(
     """Train ensembles and yield each as soon as it is done.
 
     Without a team, long CPU trainings run in one process per core and everything else one after another in
-    this process.
+    this process; ensembles that see the same batches are trained in lockstep, as far as every core has some.
 
     Args:
         ensembles: lists of runs of equal structure.
@@ -147,35 +118,63 @@ def train_ensembles(
         }
     )
     if team:
-        yield from _by(team, elsewhere, device, folder, hear, failures.append, compiled)
-    elif len(elsewhere) > 1 and cores() > 1:
-        with _own_processes(min(cores(), len(elsewhere))) as processes:
-            yield from _by(processes, elsewhere, device, folder, hear, failures.append, compiled)
+        yield from _by(team, _alone(elsewhere), device, folder, hear, failures.append, compiled)
+    elif len(elsewhere) > 1:
+        groups = _in_lockstep(elsewhere, min(cores(), len(elsewhere)))
+        if cores() > 1:
+            with _own_processes(min(cores(), len(groups))) as processes:
+                yield from _by(processes, groups, device, folder, hear, failures.append, compiled)
+        else:
+            yield from _one_after_another(groups, device, folder, hear, failures.append, compiled)
     else:
         elsewhere = {}
     here = {number: runs for number, runs in numbered.items() if number not in elsewhere}
-    yield from _one_after_another(here, device, folder, hear, failures.append, compiled)
+    yield from _one_after_another(_alone(here), device, folder, hear, failures.append, compiled)
     if failures:
         raise failures[0]
 
 
+def _alone(ensembles: Group) -> list[Group]:
+    return [{number: runs} for number, runs in ensembles.items()]
+
+
+def _in_lockstep(ensembles: Group, places: int) -> list[Group]:
+    """Those that see the same batches together, in so many groups that each place has one."""
+    alike: dict[Any, list[int]] = {}
+    for number, runs in ensembles.items():
+        alike.setdefault((_is_stacked(runs) and batches_of(runs)) or number, []).append(number)
+    parts = -(-places // len(alike))
+    groups = [numbers[part::parts] for numbers in alike.values() for part in range(parts)]
+    return [{number: ensembles[number] for number in numbers} for numbers in groups if numbers]
+
+
+def _is_stacked(runs: list[Run]) -> bool:
+    return trainer_of(runs[0]) is Ensemble
+
+
 def _one_after_another(
-    ensembles: dict[int, list[Run]],
+    groups: Sequence[Group],
     device: str,
     folder: Path,
     hear: Callable[[News], None],
     failed: Callable[[BaseException], None],
     compiled: bool | None,
 ) -> Iterator[tuple[list[Run], Trained]]:
-    for number, runs in ensembles.items():
+    for group in groups:
         try:
-            trained = _train(number, runs, device, folder, hear, compiled)
+            trained = train_group(group, device, folder, hear, compiled)
         except Exception as error:
-            hear((number, 0))
+            _say_reached(group, hear, failed=True)
             failed(error)
         else:
-            hear((number, runs[0].recipe.iterations))
-            yield runs, trained
+            _say_reached(group, hear)
+            yield from zip(group.values(), trained, strict=True)
+
+
+def _say_reached(group: Group, hear: Callable[[News], None], failed: bool = False) -> None:
+    """Their end, or, where they failed, nothing more than is known."""
+    for number, runs in group.items():
+        hear((number, 0 if failed else runs[0].recipe.iterations))
 
 
 def is_known_here_only(run: Run) -> bool:
@@ -212,7 +211,7 @@ def _tell_parent(news: News) -> None:
 
 def _by(
     team: Team,
-    ensembles: dict[int, list[Run]],
+    groups: Sequence[Group],
     device: str,
     folder: Path,
     hear: Callable[[News], None],
@@ -220,32 +219,35 @@ def _by(
     compiled: bool | None,
 ) -> Iterator[tuple[list[Run], Trained]]:
     pending = {
-        _submitted(team.executor, n, runs, device, folder, team.tell, code(runs[0]), compiled): n
-        for n, runs in ensembles.items()
+        _submitted(team.executor, group, device, folder, team.tell, _codes(group), compiled): place
+        for place, group in enumerate(groups)
     }
     try:
         while pending:
             done, _ = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
             _pass_on(team.told, hear)
             for future in sorted(done, key=pending.__getitem__):  # a set: several may be done at once
-                number = pending.pop(future)
-                runs, error = ensembles[number], _error(future)
-                hear((number, 0 if error else runs[0].recipe.iterations))
+                group, error = groups[pending.pop(future)], _error(future)
+                _say_reached(group, hear, failed=error is not None)
                 if error:
                     failed(error)
                 else:
-                    yield runs, future.result()
+                    yield from zip(group.values(), future.result(), strict=True)
     finally:
         if pending:
             [future.cancel() for future in pending]
             team.stop()
 
 
-def _submitted(executor: Executor, *arguments: Any) -> Future[Trained]:
+def _codes(group: Group) -> list[str]:
+    return [code(runs[0]) for runs in group.values()]
+
+
+def _submitted(executor: Executor, *arguments: Any) -> Future[list[Trained]]:
     try:
         return executor.submit(_train_elsewhere, *arguments)
     except BrokenExecutor as error:  # its processes may die before they have been given everything
-        broken: Future[Trained] = Future()
+        broken: Future[list[Trained]] = Future()
         broken.set_exception(error)
         return broken
 
@@ -270,23 +272,22 @@ def _error(future: Any) -> BaseException | None:
 
 
 def _train_elsewhere(
-    number: int,
-    runs: list[Run],
+    group: Group,
     device: str,
     folder: Path,
     tell: Callable[[News], None],
-    expected: str | None = None,
+    expected: Sequence[str] = (),
     compiled: bool | None = None,
-) -> Trained:
-    """Train in a worker: with one thread, with the expected code if one is named, and with checkpoints where
+) -> list[Trained]:
+    """Train in a worker: with one thread, with the expected code if it is named, and with checkpoints where
     it sees the folder of results.
     """
     with _TURN:
-        _check_code(runs[0], expected)
+        _check_code(group, expected)
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            return _train(number, runs, device, folder if folder.is_dir() else None, tell, compiled)
+            return train_group(group, device, folder if folder.is_dir() else None, tell, compiled)
         except Exception as error:
             raise _as_it_arrives(error) from None
         finally:
@@ -304,49 +305,14 @@ def _as_it_arrives(error: Exception) -> Exception:
     return error
 
 
-def _check_code(run: Run, expected: str | None) -> None:
+def _check_code(group: Group, expected: Sequence[str]) -> None:
     # Asked of what is loaded, as that trains; the files on disk may be other ones again.
-    if expected not in (None, loaded := code(run)):
-        worker = f"The worker on {platform.node()} runs other code ({loaded}) than this process ({expected})"
-        raise RuntimeError(
-            f"{worker}, so it trains nothing; start both with the same version of the library."
-        )
-
-
-def _train(
-    number: int,
-    runs: list[Run],
-    device: str,
-    folder: Path | None,
-    tell: Callable[[News], None],
-    compiled: bool | None = None,
-) -> Trained:
-    trainer = trainer_of(runs[0], device)
-    ensemble = (EnsembleUntilLost if trainer is Ensemble else trainer)(runs, device, compiled)
-    if ensemble.compiled:
-        tell((number, None))
-    reached, reports, told_at = 0, 0, time.monotonic()
-
-    def progress(iterations: int) -> None:
-        nonlocal reached, reports, told_at
-        reached, reports = reached + iterations, reports + 1
-        # the first updates come after the second report
-        if reports > 2 and time.monotonic() - told_at > POLL_SECONDS:
-            tell((number, reached))
-            told_at = time.monotonic()
-
-    checkpoint = (
-        None if folder is None else checkpoint_of(runs, folder, lambda sentence: tell((number, sentence)))
-    )
-    try:
-        log = ensemble.train(progress, checkpoint)
-    except Exception as error:  # a small function was compiled before; a larger one may fail all the same
-        if compiled or not ensemble.compiled or not type(error).__module__.startswith("torch._inductor"):
-            raise
-        reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
-        tell((number, f"A training is not compiled, which makes it slower: {reason.strip().rstrip('.')}."))
-        return _train(number, runs, device, folder, tell, compiled=False)
-    return log, provenance(runs, log) | {"code": code_on_disk(runs)}
+    for ours, loaded in zip(expected, _codes(group), strict=False):
+        if ours != loaded:
+            worker = f"The worker on {platform.node()} runs other code ({loaded}) than this process ({ours})"
+            raise RuntimeError(
+                f"{worker}, so it trains nothing; start both with the same version of the library."
+            )
 
 
 def _pass_on(told: Any, hear: Callable[[News], None]) -> None:

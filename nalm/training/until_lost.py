@@ -7,6 +7,8 @@ inputs six of ten runs within 60 updates, with 150 or more all of them within th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -48,19 +50,26 @@ class EnsembleUntilLost(Ensemble):
         self._living, self._others = torch.arange(len(self.runs)), None
 
     def _advance(self, first: int, last: int) -> None:
-        if self._is_whole():
-            before = _lost(self.parameters)
-            super()._advance(first, last)
-            # seen twice, as a unit of one's own might make numbers of NaN after an update
-            lost = before & _lost(self.parameters)
-            if 2 * lost.sum() >= len(self.runs):
-                self._living = lost.logical_not().nonzero().flatten()
-                self._others = self._of(self._living) if len(self._living) else None
+        if self.is_whole():
+            with self.watched():
+                super()._advance(first, last)
         elif self._others is not None:
             self._others._advance(first, last)
             self._go_on_from(tree_map(self._with, self._position(), self._others._position()))
 
-    def _is_whole(self) -> bool:
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """While all runs are updated; then those that are lost count, if they are half of them."""
+        before = _lost(self.parameters)
+        yield
+        # seen twice, as a unit of one's own might make numbers of NaN after an update
+        lost = before & _lost(self.parameters)
+        if 2 * lost.sum() >= len(self.runs):
+            self._living = lost.logical_not().nonzero().flatten()
+            self._others = self._of(self._living) if len(self._living) else None
+
+    def is_whole(self) -> bool:
+        """Whether all runs are trained."""
         return len(self._living) == len(self.runs)
 
     def _of(self, living: Tensor) -> Ensemble:
@@ -75,7 +84,7 @@ class EnsembleUntilLost(Ensemble):
         return every.index_copy(0, self._living, part) if isinstance(every, Tensor) else part
 
     def _evaluated(self, parameters: Tensors) -> Tensors:
-        if self._is_whole():
+        if self.is_whole():
             self._errors = self._evaluate_all(parameters)
         elif self._others is not None:
             found = self._others.evaluate({name: p[self._living] for name, p in parameters.items()})

@@ -3,7 +3,7 @@
 import pytest
 
 from nalm.models import Stack
-from nalm.records import workers
+from nalm.records import groups, workers
 from nalm.records.bar import TrainingBar
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Ensemble, Recipe, Run
@@ -57,8 +57,8 @@ def told(monkeypatch):
             raise ArithmeticError
         advance(self, first, last)
 
-    monkeypatch.setattr(workers, "trainer_of", compiled)
-    monkeypatch.setattr(workers, "POLL_SECONDS", -1.0)  # everything is told
+    monkeypatch.setattr(groups, "trainer_of", compiled)
+    monkeypatch.setattr(groups, "POLL_SECONDS", -1.0)  # everything is told
     monkeypatch.setattr(Ensemble, "_advance", advanced)
     return seen
 
@@ -78,7 +78,7 @@ def test_an_ensemble_is_compiled_until_its_first_updates_are_through(tmp_path, t
 
 
 def test_one_that_fails_is_not_compiled_any_more(tmp_path, told, monkeypatch):
-    monkeypatch.setattr(workers, "POLL_SECONDS", 60.0)
+    monkeypatch.setattr(groups, "POLL_SECONDS", 60.0)
     with pytest.raises(ArithmeticError):
         trained([[RUNS[0].but(seed=5)]], tmp_path, told)
     assert told == ["1 compiled", "update 0", "update 20", "0 compiled"]

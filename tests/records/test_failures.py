@@ -15,7 +15,7 @@ import pytest
 from forked import PROCESSES
 
 from nalm.models import Stack
-from nalm.records import Store, memoised, run_all, workers
+from nalm.records import Store, groups, memoised, run_all
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Checkpoint, Ensemble, Recipe, Run
 
@@ -150,7 +150,7 @@ def test_a_checkpoint_that_cannot_be_written_keeps_the_one_before(tmp_path):
 
 def test_a_training_goes_on_without_its_checkpoint(tmp_path, monkeypatch):
     expected = ask(tmp_path / "whole", runs(1))
-    monkeypatch.setattr(workers, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(groups, "CHECKPOINT_SECONDS", 0.0)
     (tmp_path / "demo").mkdir()
     (tmp_path / "demo" / ".checkpoints").touch()
     with pytest.warns(

@@ -7,8 +7,8 @@ import pytest
 
 from nalm.models import DigitSequence, Layer, Stack
 from nalm.records import Store, run_all
+from nalm.records.groups import checkpoint_of
 from nalm.records.lengths import shorter, state_of
-from nalm.records.workers import checkpoint_of
 from nalm.tasks import DigitSequenceTask, SingleModuleTask
 from nalm.training import ActivationPenalty, Adam, Discretisation, Recipe, Run
 from nalm.training.checkpoint import Checkpoint

@@ -11,8 +11,8 @@ import pytest
 from forked import PROCESSES
 
 from nalm.models import Stack
-from nalm.records import Store, cost, folders, memoised, run_all, workers
-from nalm.records.workers import checkpoint_of
+from nalm.records import Store, cost, folders, groups, memoised, run_all
+from nalm.records.groups import checkpoint_of
 from nalm.tasks import SingleModuleTask, SubsetArithmeticTask, Uniform
 from nalm.training import SGD, Adam, Recipe, Run
 
@@ -301,11 +301,11 @@ def test_a_killed_sweep_keeps_its_rows_and_is_finished_by_the_same_command(tmp_p
 LONG_ENSEMBLE = """
     import sys
     from nalm.models import Stack
-    from nalm.records import run_all, workers
+    from nalm.records import groups, run_all
     from nalm.tasks import SingleModuleTask
     from nalm.training import Adam, Discretisation, Recipe, Run
 
-    workers.CHECKPOINT_SECONDS = 0.0
+    groups.CHECKPOINT_SECONDS = 0.0
     task = SingleModuleTask.on("U[1,2)", operation="div")
     penalties = (Discretisation(weight=1.0, start=50, end=150),)
     recipe = Recipe(
@@ -318,7 +318,7 @@ LONG_ENSEMBLE = """
 
 def test_a_killed_ensemble_goes_on_to_the_same_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", sys.argv)
-    monkeypatch.setattr(workers, "CHECKPOINT_SECONDS", workers.CHECKPOINT_SECONDS)  # which the script sets
+    monkeypatch.setattr(groups, "CHECKPOINT_SECONDS", groups.CHECKPOINT_SECONDS)  # which the script sets
     run(LONG_ENSEMBLE, tmp_path / "whole")
     whole = Store(tmp_path / "whole", "demo/long").read()
     folder, kills = tmp_path / "killed", 0
@@ -369,5 +369,5 @@ def test_where_rows_come_from_is_said(tmp_path, monkeypatch, capsys):
 
 
 def test_what_was_just_trained_counts_though_its_file_was_edited(tmp_path, monkeypatch):
-    monkeypatch.setattr(workers, "code_on_disk", lambda runs: None)
+    monkeypatch.setattr(groups, "code_on_disk", lambda runs: None)
     assert len(run_all(runs(range(2)), EXPERIMENT, str(tmp_path), progress=False, retrain=True)) == 2

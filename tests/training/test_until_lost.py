@@ -8,7 +8,7 @@ from companion.nau_nmu.subset_shapes import SHAPES, shape_runs
 from companion.replay import all_replayed
 
 from nalm.models import Stack
-from nalm.records import workers
+from nalm.records.groups import train_group
 from nalm.tasks import SingleModuleTask, Uniform
 from nalm.training import SGD, Adam, Ensemble, Recipe, RMSProp, Run
 from nalm.training.checkpoint import Checkpoint
@@ -144,15 +144,15 @@ def test_a_unit_that_makes_numbers_of_nan_goes_on():
     ensemble = EnsembleUntilLost(runs, compiled=False)
     ensemble.parameters = {name: torch.full_like(p, torch.nan) for name, p in ensemble.parameters.items()}
     ensemble._advance(0, 5)
-    assert ensemble._is_whole() and all(p.isfinite().all() for p in ensemble.parameters.values())
+    assert ensemble.is_whole() and all(p.isfinite().all() for p in ensemble.parameters.values())
 
 
 def test_recorded_runs_are_trained_with_it(monkeypatch):
     trained = []
-    monkeypatch.setattr(workers, "provenance", lambda runs, log: {})
+    monkeypatch.setattr("nalm.records.groups.provenance", lambda runs, log: {})
     train = EnsembleUntilLost.train
     monkeypatch.setattr(
         EnsembleUntilLost, "train", lambda self, *of: trained.append(type(self)) or train(self, *of)
     )
-    workers._train(0, lost(), "cpu", None, lambda news: None)
+    train_group({0: lost()}, "cpu", None, lambda news: None)
     assert trained == [EnsembleUntilLost]
