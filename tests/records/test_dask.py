@@ -174,7 +174,7 @@ def test_nobody_trains_what_nobody_waits_for(dask, tmp_path):
             )
 
         with cluster.dask_team(dask.address) as (team, _):
-            team.executor.submit(workers._train_elsewhere, {0: runs(1, 9999)}, "cpu", tmp_path, team.tell)
+            team.executor.submit(workers._train_elsewhere, {0: runs(1, 4000)}, "cpu", tmp_path, team.tell)
             assert team.told.get(timeout=60)[0] == 0 and busy() == 1
         wait_until(lambda: not busy())
 

@@ -12,7 +12,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
@@ -26,7 +26,7 @@ from nalm.records.verification import rebuilt
 from nalm.training import Run
 
 from companion.experiment import Experiment
-from companion.missing import QUEUE
+from companion.missing import QUEUE, Job
 from companion.replay import Stream, replayed
 
 __all__ = ["misnamed"]
@@ -131,8 +131,7 @@ class _Definitions:
 
     def _of_queue(self, name: str) -> Iterator[tuple[Run, Names]]:
         for job in (job for job in QUEUE if job.results == name):
-            runs = job.runs(self._rows(name)) if job.staged else job.runs()
-            yield from ((run, _names(run)) for run in runs)
+            yield from _once(job.runs(self._rows(name))) if job.staged else _of_job(job)
 
     def _alike(self, name: str, rows: Sequence[Row]) -> dict[str, list[Names]]:
         """Configuration of a row -> the names of the paper's runs that differ in seed and length only."""
@@ -146,6 +145,21 @@ class _Definitions:
             with suppress(ValueError):  # what is stored is no configuration, or another one
                 found[configuration] = known[_of_any_length(rebuilt(row, sidecar))]
         return found
+
+
+@cache
+def _of_job(job: Job) -> list[tuple[Run, Names]]:
+    return _once(job.runs())
+
+
+def _once(runs: Sequence[Run]) -> list[tuple[Run, Names]]:
+    """One of the runs that differ in their seeds only, with its names."""
+    keys = keys_of(runs)
+    found = {
+        (key.rpartition("-")[0], *names.items()): (run, names)
+        for key, run, names in zip(keys, runs, map(_names, runs), strict=True)
+    }
+    return list(found.values())
 
 
 def _parameters(chapter: str) -> SimpleNamespace:
