@@ -23,7 +23,7 @@ class Unit(nn.Module, ABC):
     """An arithmetic layer: an ordinary module that maps ``(..., in_features)`` to ``(..., out_features)``.
 
     A subclass defines :meth:`forward` and :meth:`reset_parameters`, names the values to which its parameters
-    are drawn in ``discrete_values``, and defines those of the other methods in which it differs from what
+    are pulled in ``discrete_values``, and defines those of the other methods in which it differs from what
     follows from these. Nothing computed from a parameter is kept between two forward passes, so parameters
     may be changed in place at any time.
 
@@ -42,7 +42,7 @@ class Unit(nn.Module, ABC):
         in_features (int): number of inputs.
         out_features (int): number of outputs.
         discrete_values (Mapping[str, tuple[float, ...]]): parameter -> the values to which
-            :meth:`penalty` draws it, in whose range :meth:`project_` holds it, and to which :meth:`round_`
+            :meth:`penalty` pulls it, in whose range :meth:`project_` holds it, and to which :meth:`round_`
             rounds it; empty here.
 
     Raises:
