@@ -98,6 +98,15 @@ class Lockstep:
                 course.seconds += seconds * len(course.ensemble.runs)
         return [course.end() for course in courses]
 
+    def warm_up(self) -> None:
+        """Compile without training, as :meth:`nalm.training.Ensemble.warm_up` does."""
+        before = [ensemble._position() for ensemble in self.ensembles]
+        for ensemble in self.ensembles:
+            ensemble.evaluate(ensemble.parameters)
+        self._update(self.ensembles, 0, min(self.ensembles[0].together, self.ensembles[0].recipe.iterations))
+        for ensemble, position in zip(self.ensembles, before, strict=True):
+            ensemble._go_on_from(position)
+
     def _advance(self, ensembles: Sequence[EnsembleUntilLost], first: int, last: int) -> None:
         """Updates number ``first`` to ``last - 1``."""
         whole = [ensemble for ensemble in ensembles if ensemble.is_whole()]

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import torch
 from companion.benchmark import (
+    FURTHER,
     MEASURES,
     SCALING,
-    STARTS,
     Measure,
     Measurement,
     Needs,
@@ -43,7 +43,13 @@ TINY = Size(runs=2, share=1e-4, processes=1, compiled=False)
 LINE = re.compile(r"([\w-]+): (\d[\d.]*(?:e[+-]\d+)?) (run-iterations/s|images/s|GiB|s)")
 
 
-OF_EACH_UNIT = ["plain-loop-2", "division-2-cell", "cnn", "subset-100-1000-runs-memory"]
+OF_EACH_UNIT = [
+    "plain-loop-2",
+    "division-2-cell",
+    "cnn",
+    "subset-100-1000-runs-memory",
+    "three-models-200-in-lockstep",
+]
 
 
 def test_every_measure_is_a_line(capsys: pytest.CaptureFixture) -> None:
@@ -68,7 +74,7 @@ def test_all_are_measured_unless_some_are_named(monkeypatch: pytest.MonkeyPatch,
     main(["--record", str(tmp_path / "measurement.json")])
     small = Size(runs=2, share=0.5, processes=3, compiled=False)
     assert asked == [
-        ([*MEASURES, *STARTS], (), small),
+        ([*MEASURES, *FURTHER], (), small),
         (["warm-start"], (), Size()),
         (list(MEASURES), SCALING, Size()),
     ]

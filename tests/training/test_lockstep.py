@@ -114,6 +114,15 @@ def test_interrupted_they_go_on_to_the_same_logs(tmp_path):
         assert_same(log, by_itself(runs))
 
 
+def test_warming_up_leaves_no_trace():
+    groups = ensembles(models=["NMU", "NAC•"])
+    warmed = Lockstep([EnsembleUntilLost(runs, compiled=False) for runs in groups])
+    warmed.warm_up()
+    logs = warmed.train([lambda iterations: None] * 2, [None] * 2)
+    for log, expected in zip(logs, together(groups), strict=True):
+        assert_same(log, expected)
+
+
 def test_seconds_are_shared():
     logs = together(ensembles(models=["NMU", "NAC•"]))
     assert logs[0].seconds == logs[1].seconds > 0

@@ -7,13 +7,13 @@ updates included, compilation not.
 
 from companion.benchmark.floor import Needs, needs
 from companion.benchmark.measurement import Measurement, measure_machine, recorded_measurement
-from companion.benchmark.measures import MEASURES, SCALING, STARTS, Measure, Size, measure, scaling
+from companion.benchmark.measures import FURTHER, MEASURES, SCALING, Measure, Size, measure, scaling
 from companion.benchmark.workloads import digit_runs, division_runs, subset_runs
 
 __all__ = [
     "MEASURES",
     "SCALING",
-    "STARTS",
+    "FURTHER",
     "Measure",
     "Measurement",
     "Needs",

@@ -10,7 +10,7 @@ from nalm.records.verification import can_be_written
 from nalm.units.checks import choose
 
 from companion.benchmark.measurement import measure_machine
-from companion.benchmark.measures import MEASURES, SCALING, STARTS, Size
+from companion.benchmark.measures import FURTHER, MEASURES, SCALING, Size
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -19,7 +19,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="make bench",
         description="Measure how fast runs are trained on this machine, about four minutes in all.",
     )
-    parser.add_argument("measures", nargs="*", help=f"some of {', '.join(MEASURES | STARTS)}; all by default")
+    parser.add_argument(
+        "measures", nargs="*", help=f"some of {', '.join(MEASURES | FURTHER)}; all by default"
+    )
     parser.add_argument("--runs", type=int, default=Size.runs, help="at most so many runs per measure")
     parser.add_argument(
         "--share",
@@ -36,8 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     asked = parser.parse_args(arguments)
     try:
-        names = [choose("measure", name, MEASURES | STARTS) for name in asked.measures] or list(
-            MEASURES if asked.record else MEASURES | STARTS
+        names = [choose("measure", name, MEASURES | FURTHER) for name in asked.measures] or list(
+            MEASURES if asked.record else MEASURES | FURTHER
         )
         processes = {} if asked.processes is None else {"processes": asked.processes}
         size = Size(runs=asked.runs, share=asked.share, compiled=not asked.eager, **processes)

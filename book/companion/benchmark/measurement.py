@@ -91,7 +91,7 @@ def measure_machine(
     """Measure this machine; about three minutes for the measures and as long for the costs.
 
     Args:
-        names: some of :data:`companion.benchmark.MEASURES` and ``companion.benchmark.STARTS``.
+        names: some of :data:`companion.benchmark.MEASURES` and ``companion.benchmark.FURTHER``.
         costs: some of :data:`companion.benchmark.SCALING`.
         size: how much is measured.
         tell: is told each measure as soon as it is there.

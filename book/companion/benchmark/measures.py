@@ -15,9 +15,16 @@ from nalm.units.checks import choose
 
 from companion.benchmark import alternatives, rates
 from companion.benchmark.starts import starts
-from companion.benchmark.workloads import WORKLOADS, digit_runs, division_runs, models_runs, subset_runs
+from companion.benchmark.workloads import (
+    WORKLOADS,
+    digit_runs,
+    division_runs,
+    models_runs,
+    subset_runs,
+    wide_models_runs,
+)
 
-__all__ = ["MEASURES", "SCALING", "STARTS", "Measure", "Size", "measure", "scaling"]
+__all__ = ["FURTHER", "MEASURES", "SCALING", "Measure", "Size", "measure", "scaling"]
 
 RATE = "run-iterations/s"
 MOST_NUMBERS = {
@@ -144,6 +151,14 @@ def _three_models(way: Callable, inputs: int) -> Callable[[Size], tuple[float, s
     return measured
 
 
+def _wide_models(way: Callable) -> Callable[[Size], tuple[float, str]]:
+    def measured(size: Size) -> tuple[float, str]:
+        ensembles = wide_models_runs(*size.of(10, 10_000))
+        return rates.rate(partial(way, compiled=size.compiled), [ensembles]), RATE
+
+    return measured
+
+
 def _compiling(way: Callable) -> Callable[[Size], tuple[float, str]]:
     def measured(size: Size) -> tuple[float, str]:
         runs = division_runs(2, *size.of(225, 50_000))
@@ -207,15 +222,20 @@ many multiply-adds in large matrix products; the last the peak memory of a proce
 one ensemble.
 """
 
-STARTS: dict[str, Callable[[Size], tuple[float, str, str]]] = {
+FURTHER: dict[str, Callable[[Size], tuple]] = {
     "cold-start": _start(1),
     "warm-start": _start(2),
+    "three-models-200-alone": _wide_models(rates.four_together),
+    "three-models-200-in-lockstep": _wide_models(rates.in_lockstep),
 }
-"""The same for how a process starts; these are not part of the measurement that the book shows.
+"""The same for what is not part of the measurement that the book shows.
 
-Seconds from the first call into an ensemble of 225 runs to the end of its first update, without those of
-importing modules, which are named beside: ``cold-start`` where nothing compiled is kept yet, ``warm-start``
-in a second process, which finds what the first has kept.
+``three-models-200-alone`` is the rate of one process that trains NMU, NAC• and NALU on products of sums of
+200 inputs, ten runs each, on the common stream and one after another, and ``…-in-lockstep`` that of
+:class:`nalm.training.lockstep.Lockstep`. The others are how a process starts: seconds from the first call
+into an ensemble of 225 runs to the end of its first update, without those of importing modules, which are
+named beside: ``cold-start`` where nothing compiled is kept yet, ``warm-start`` in a second process, which
+finds what the first has kept.
 """
 
 
@@ -223,7 +243,7 @@ def measure(name: str, size: Size = Size()) -> Measure:
     """Measure one thing.
 
     Raises:
-        ValueError: a name that is none of :data:`MEASURES` and ``STARTS``.
+        ValueError: a name that is none of :data:`MEASURES` and ``FURTHER``.
 
     >>> measure("plain-loop-2", Size(share=0.004)).unit
     'run-iterations/s'
@@ -231,7 +251,7 @@ def measure(name: str, size: Size = Size()) -> Measure:
     Traceback (most recent call last):
     ValueError: Unknown measure 'division-3': did you mean 'division-2'? Allowed: ...
     """
-    known = MEASURES | STARTS
+    known = MEASURES | FURTHER
     return Measure(name, *known[choose("measure", name, known)](size))
 
 

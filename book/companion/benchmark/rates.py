@@ -23,6 +23,8 @@ from nalm.records.memoised import ensembles_of
 from nalm.records.processes import own_processes
 from nalm.training import Ensemble, Run
 from nalm.training.compiler import Compiled, Eager
+from nalm.training.lockstep import Lockstep
+from nalm.training.until_lost import EnsembleUntilLost
 
 from companion.benchmark import floor
 
@@ -76,6 +78,15 @@ def _ensembles(ensembles: Ensembles, compiled: bool, together: int = 1) -> Ready
     ready = [Ensemble(runs, compiled=compiled, together=together) for runs in ensembles]
     [ensemble.warm_up() for ensemble in ready]
     return lambda: [ensemble.train() for ensemble in ready]
+
+
+def in_lockstep(ensembles: Ensembles, compiled: bool = True) -> Ready:
+    """Ensembles that see the same batches, as the book's runs with wide inputs are trained."""
+    together = 4 if compiled else 1
+    ready = Lockstep([EnsembleUntilLost(runs, compiled=compiled, together=together) for runs in ensembles])
+    ready.warm_up()
+    alone = len(ensembles)
+    return lambda: ready.train([lambda iterations: None] * alone, [None] * alone)
 
 
 def updates_only(ensembles: Ensembles) -> Ready:

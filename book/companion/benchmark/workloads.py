@@ -9,7 +9,15 @@ from nalm.models import DigitSequence, Layer, Stack
 from nalm.tasks import UNIFORM_RANGES, DigitSequenceTask, SingleModuleTask, SubsetArithmeticTask
 from nalm.training import L1, Adam, Discretisation, Recipe, Run
 
-__all__ = ["WORKLOADS", "Workload", "digit_runs", "division_runs", "models_runs", "subset_runs"]
+__all__ = [
+    "WORKLOADS",
+    "Workload",
+    "digit_runs",
+    "division_runs",
+    "models_runs",
+    "subset_runs",
+    "wide_models_runs",
+]
 
 MODIFIED_REAL_NPU = Stack(
     layers=(
@@ -65,6 +73,21 @@ def subset_runs(
     recipe = Recipe(iterations=iterations, optimiser=Adam(lr=1e-3), stream=stream)
     task, model = SubsetArithmeticTask(operation="mul", inputs=inputs), Stack.of("NAU", hidden, "NMU", 1)
     return [Run(task=task, model=model, recipe=recipe, seed=seed) for seed in range(runs)]
+
+
+def wide_models_runs(runs: int, iterations: int) -> list[list[Run]]:
+    """NMU, NAC• and NALU on products of sums of 200 inputs, each with the same seeds on the common stream, and
+    with targets in float64, as in the replays of the nau-nmu paper.
+
+    >>> [ensemble[0].model.layers[-1].unit for ensemble in wide_models_runs(1, 10)]
+    ['NMU', 'NACMul', 'NALU']
+    """
+    task = SubsetArithmeticTask(operation="mul", inputs=200, targets="float64")
+    first = [run.but(task=task) for run in subset_runs("common", runs, iterations, inputs=200)]
+    return [
+        [run.but(model=Stack.of(of_sums, 2, of_the_product, 1)) for run in first]
+        for of_sums, of_the_product in (("NAU", "NMU"), ("NAC", "NACMul"), ("NALU", "NALU"))
+    ]
 
 
 def digit_runs(runs: int, iterations: int) -> list[Run]:
