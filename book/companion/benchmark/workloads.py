@@ -76,8 +76,8 @@ def subset_runs(
 
 
 def wide_models_runs(runs: int, iterations: int) -> list[list[Run]]:
-    """NMU, NAC• and NALU on products of sums of 200 inputs, each with the same seeds on the common stream, and
-    with targets in float64, as in the replays of the nau-nmu paper.
+    """NMU, NAC• and NALU on products of sums of 200 inputs, each with the same seeds on the common stream
+    and targets in float64, as in the replays of the nau-nmu paper.
 
     >>> [ensemble[0].model.layers[-1].unit for ensemble in wide_models_runs(1, 10)]
     ['NMU', 'NACMul', 'NALU']
