@@ -203,8 +203,15 @@ class _Draw:
     def _batch(self, iteration: Tensor, constants: Tensors) -> tuple[Tensor, Tensor]:
         update, task = self._update, self._update.task
         noise = uniforms(update.seeds, iteration, task.noise_rows(), update.recipe.batch_size)[0]
-        batch = vmap(lambda of: task.batch(noise, of, update.shared), (update.constant_dims,), (None, 0))
-        x, targets = batch(constants)
+
+        def batch(constants: Tensors) -> tuple[Tensor, Tensor]:
+            return task.batch(noise, constants, update.shared)
+
+        if all(dim is None for dim in update.constant_dims.values()):  # all runs sum the same inputs
+            x, targets = batch(constants)
+            targets = targets.expand(len(update.runs), *targets.shape)
+        else:
+            x, targets = vmap(batch, (update.constant_dims,), (None, 0))(constants)
         return x.mT.unsqueeze(0), targets
 
 

@@ -44,9 +44,9 @@ def assert_same(log, expected):
             np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
 
 
-@pytest.mark.parametrize("inputs", [10, 100])
-def test_all_models_have_the_logs_that_they_have_by_themselves(inputs):
-    groups = ensembles(inputs)
+@pytest.mark.parametrize(("inputs", "seeds"), [(10, 2), (100, 2), (100, 1)])
+def test_all_models_have_the_logs_that_they_have_by_themselves(inputs, seeds):
+    groups = ensembles(inputs, seeds)
     for log, runs in zip(together(groups), groups, strict=True):
         assert_same(log, by_itself(runs))
 
