@@ -55,7 +55,9 @@ $(READY): requirements.txt pyproject.toml book/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e book
 	@touch $@
 
+# With new pages the book is read anew: what moved to one would count as described twice.
 book: $(READY)
+	@test _build/.doctrees/environment.pickle -nt _toc.yml || rm -rf _build/.doctrees
 	$(BIN)/jupyter-book build . -W -n --keep-going
 	@echo 'The book: $(HTML)/index.html'
 
