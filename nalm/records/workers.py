@@ -90,7 +90,8 @@ def train_ensembles(
             through.
 
     Raises:
-        Exception: that of the first ensemble that failed, after all others are done.
+        Exception: that of the first ensemble that failed, after all others are done but those that were
+            trained in lockstep with it.
     """
     reached = [0] * len(ensembles)
     begun: set[int] = set()

@@ -11,9 +11,9 @@ from companion.benchmark.measures import FURTHER, MEASURES, SCALING, Measure, Si
 from companion.benchmark.workloads import digit_runs, division_runs, subset_runs
 
 __all__ = [
+    "FURTHER",
     "MEASURES",
     "SCALING",
-    "FURTHER",
     "Measure",
     "Measurement",
     "Needs",

@@ -85,8 +85,8 @@ def in_lockstep(ensembles: Ensembles, compiled: bool = True) -> Ready:
     together = 4 if compiled else 1
     ready = Lockstep([EnsembleUntilLost(runs, compiled=compiled, together=together) for runs in ensembles])
     ready.warm_up()
-    alone = len(ensembles)
-    return lambda: ready.train([lambda iterations: None] * alone, [None] * alone)
+    number = len(ensembles)
+    return lambda: ready.train([lambda iterations: None] * number, [None] * number)
 
 
 def updates_only(ensembles: Ensembles) -> Ready:
