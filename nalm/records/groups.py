@@ -6,6 +6,7 @@ import hashlib
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +54,20 @@ def checkpoint_of(
 
 def train_group(
     group: Group, device: str, folder: Path | None, tell: Callable[[News], None], compiled: bool | None = None
-) -> list[Trained]:
+) -> list[Trained | Exception]:
     if len(group) > 1:
-        try:
-            return _train_in_lockstep(group, folder, tell, compiled)
-        except Exception as error:
-            if not _is_of_the_compiler(error):
-                raise
+        # Where one fails, or the compiler does, each goes on by itself from its checkpoint.
+        with suppress(Exception):
+            return [*_train_in_lockstep(group, folder, tell, compiled)]
+        return [_outcome(number, runs, device, folder, tell, compiled) for number, runs in group.items()]
     return [_train_alone(number, runs, device, folder, tell, compiled) for number, runs in group.items()]
+
+
+def _outcome(number: int, *of: Any) -> Trained | Exception:
+    try:
+        return _train_alone(number, *of)
+    except Exception as error:
+        return error
 
 
 def _train_in_lockstep(

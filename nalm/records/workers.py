@@ -90,8 +90,7 @@ def train_ensembles(
             through.
 
     Raises:
-        Exception: that of the first ensemble that failed, after all others are done but those that were
-            trained in lockstep with it.
+        Exception: that of the first ensemble that failed, after all others are done.
     """
     reached = [0] * len(ensembles)
     begun: set[int] = set()
@@ -163,19 +162,25 @@ def _one_after_another(
 ) -> Iterator[tuple[list[Run], Trained]]:
     for group in groups:
         try:
-            trained = train_group(group, device, folder, hear, compiled)
+            trained: Sequence[Trained | BaseException] = train_group(group, device, folder, hear, compiled)
         except Exception as error:
-            _say_reached(group, hear, failed=True)
-            failed(error)
+            trained = [error] * len(group)
+        yield from _passed_on(group, trained, hear, failed)
+
+
+def _passed_on(
+    group: Group,
+    outcomes: Sequence[Trained | BaseException],
+    hear: Callable[[News], None],
+    failed: Callable[[BaseException], None],
+) -> Iterator[tuple[list[Run], Trained]]:
+    """What was trained; of what failed, nothing more is reached than is known."""
+    for (number, runs), outcome in zip(group.items(), outcomes, strict=True):
+        hear((number, 0 if isinstance(outcome, BaseException) else runs[0].recipe.iterations))
+        if isinstance(outcome, BaseException):
+            failed(outcome)
         else:
-            _say_reached(group, hear)
-            yield from zip(group.values(), trained, strict=True)
-
-
-def _say_reached(group: Group, hear: Callable[[News], None], failed: bool = False) -> None:
-    """Their end, or, where they failed, nothing more than is known."""
-    for number, runs in group.items():
-        hear((number, 0 if failed else runs[0].recipe.iterations))
+            yield runs, outcome
 
 
 def is_known_here_only(run: Run) -> bool:
@@ -229,11 +234,8 @@ def _by(
             _pass_on(team.told, hear)
             for future in sorted(done, key=pending.__getitem__):  # a set: several may be done at once
                 group, error = groups[pending.pop(future)], _error(future)
-                _say_reached(group, hear, failed=error is not None)
-                if error:
-                    failed(error)
-                else:
-                    yield from zip(group.values(), future.result(), strict=True)
+                outcomes = [error] * len(group) if error else future.result()
+                yield from _passed_on(group, outcomes, hear, failed)
     finally:
         if pending:
             [future.cancel() for future in pending]
@@ -244,11 +246,11 @@ def _codes(group: Group) -> list[str]:
     return [code(runs[0]) for runs in group.values()]
 
 
-def _submitted(executor: Executor, *arguments: Any) -> Future[list[Trained]]:
+def _submitted(executor: Executor, *arguments: Any) -> Future[list[Trained | Exception]]:
     try:
         return executor.submit(_train_elsewhere, *arguments)
     except BrokenExecutor as error:  # its processes may die before they have been given everything
-        broken: Future[list[Trained]] = Future()
+        broken: Future[list[Trained | Exception]] = Future()
         broken.set_exception(error)
         return broken
 
@@ -279,7 +281,7 @@ def _train_elsewhere(
     tell: Callable[[News], None],
     expected: Sequence[str] = (),
     compiled: bool | None = None,
-) -> list[Trained]:
+) -> list[Trained | Exception]:
     """Train in a worker: with one thread, with the expected code if it is named, and with checkpoints where
     it sees the folder of results.
     """
@@ -288,7 +290,8 @@ def _train_elsewhere(
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            return train_group(group, device, folder if folder.is_dir() else None, tell, compiled)
+            outcomes = train_group(group, device, folder if folder.is_dir() else None, tell, compiled)
+            return [_as_it_arrives(one) if isinstance(one, Exception) else one for one in outcomes]
         except Exception as error:
             raise _as_it_arrives(error) from None
         finally:

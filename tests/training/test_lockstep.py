@@ -184,3 +184,24 @@ def test_where_the_compiler_fails_each_is_trained_by_itself(monkeypatch):
     trained = train_group(groups, "cpu", None, lambda news: None, compiled=False)
     for (log, _), runs in zip(trained, groups.values(), strict=True):
         assert_same(log, by_itself(runs))
+
+
+def test_one_that_fails_stops_no_other(monkeypatch, tmp_path):
+    nmu, nac = ensembles(models=["NMU", "NAC•"])
+    update = Update.__call__
+
+    def fails(self, *of):
+        if self.runs[0].labels["model"] == "NMU" and int(of[2]) == 20:
+            raise ArithmeticError("no")
+        return update(self, *of)
+
+    monkeypatch.setattr(Update, "__call__", fails)
+    monkeypatch.setattr(workers, "_is_long", lambda runs: True)
+    monkeypatch.setattr(workers, "cores", lambda: 1)
+    found = []
+    with pytest.raises(ArithmeticError):
+        for trained in workers.train_ensembles([nmu, nac], "cpu", tmp_path, lambda iterations: None):
+            found.append(trained)
+    ((runs, (log, _)),) = found
+    assert runs == nac
+    assert_same(log, by_itself(nac))
