@@ -198,7 +198,8 @@ def test_means_of_figure_3_are_explained_as_far_as_whole_logs_make_them():
         *(f"{one} on U[0,1)" for one in ("NMU", "NAC•,σ", "NAC•,NMU")),
     ]
     assert {one.what for one in late} == {f"{name}, solved at, mean" for name in names}
-    explained = {one.what: reason.covers(one, read) for one in late}
+    covers = reason.covering(read)
+    explained = {one.what: covers(one) for one in late}
     assert explained["NMU on U[-2,2), solved at, mean"]
     assert not explained["NMU on U[0,1), solved at, mean"]
     assert not explained["NMU on U[0.1,0.2), solved at, mean"]

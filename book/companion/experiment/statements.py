@@ -230,17 +230,24 @@ class Explanation:
     def said(self, read: Read) -> str:
         return self.text if isinstance(self.text, str) else self.text(read)
 
-    def covers(self, one: Statement, read: Read | None) -> bool:
-        """Whether it explains a statement: a sentence, or a number that agrees once it is moved by the size.
+    def covering(self, read: Read | None) -> Callable[[Statement], bool]:
+        """Tells of a statement whether it is explained: a sentence, or a number that agrees once it is moved
+        by the size, which is found once for all of them.
 
         A larger difference is left unexplained, and so is one in the other direction.
         """
-        name = one.id or one.what
-        if name not in self.of or isinstance(one, Claim):
-            return name in self.of
-        if self.size is None or read is None:
-            return False
-        return replace(one, published=_moved(one.published, self.size(read)[name])).agrees
+        size = self.size
+        sizes = None if size is None or read is None else cache(lambda: size(read))
+
+        def covers(one: Statement) -> bool:
+            name = one.id or one.what
+            if name not in self.of or isinstance(one, Claim):
+                return name in self.of
+            if sizes is None:
+                return False
+            return replace(one, published=_moved(one.published, sizes()[name])).agrees
+
+        return covers
 
 
 def _moved(number: Interval, by: Interval) -> Interval:
@@ -437,7 +444,8 @@ class Item:
         self, compared: list[Statement], read: Read | None, seeds: int, iterations: int = 0
     ) -> Judgement:
         differing = [one for one in compared if not one.agrees and not one.undecided]
-        known = [one for one in differing if any(reason.covers(one, read) for reason in self.explanations)]
+        reasons = [reason.covering(read) for reason in self.explanations]
+        known = [one for one in differing if any(covers(one) for covers in reasons)]
         not_shown = {one.id or one.what for one in compared if not one.agrees}
         said = " ".join(
             one.said(read) if read or isinstance(one.text, str) else ""

@@ -130,10 +130,21 @@ def within_axes(
     won = [part for part in parts if part["success"].any()]
     for name, tick in ticks.items():
         if tick is not None:
-            found = [measured(part, [name])[name] for part in won]
-            below = bool(found) and all(np.nanmin([one.low, one.estimate]) < tick for one in found)
-            most = text(max(found, key=lambda one: one.estimate)) if found else "none solved"
+            found = [_likeliest(part, name) for part in won]
+            below = bool(found) and all(
+                one < tick or measured(part, [name])[name].low < tick
+                for one, part in zip(found, won, strict=True)
+            )
+            most = text(measured(won[int(np.argmax(found))], [name])[name]) if found else "none solved"
             yield Claim(f"{AXES[name]} may be below {tick:,} {where}", below, most)
+
+
+def _likeliest(part: pd.DataFrame, name: str) -> float:
+    """A measure without the ends of its interval, which take a hundred times as long for sparsity errors."""
+    if name == "sparsity_error":
+        errors = solved(part)["sparsity_error"]
+        return measures.sparsity_error(errors, scale="published", ends=False).estimate
+    return measured(part, [name])[name].estimate
 
 
 def _table(item: str) -> pd.DataFrame:

@@ -138,7 +138,7 @@ def figure_3_sizes(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
     lines = _lines(rows, nau_nmu.MULTIPLIERS)
     yield from beside_drawn("Fig3-top", "at hidden size", lines)
     if "10" in _complete(lines, nau_nmu.MULTIPLIERS):
-        rates = {model: measured(lines["10", model])["success"] for model in nau_nmu.MULTIPLIERS}
+        rates = {model: measured(lines["10", model], ["success"])["success"] for model in nau_nmu.MULTIPLIERS}
         best = max((one for model, one in rates.items() if model != "NMU"), key=lambda one: one.high)
         shown = f"{text(rates['NMU'], 2)} and {text(best, 2)}"
         yield Claim(

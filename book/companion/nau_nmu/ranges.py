@@ -94,7 +94,7 @@ def figure_3_ranges(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
         for model in nau_nmu.MULTIPLIERS
         if (name, model) in parts
     }
-    rates = {line: measured(part)["success"] for line, part in parts.items()}
+    rates = {line: measured(part, ["success"])["success"] for line, part in parts.items()}
     yield from beside_drawn("Fig3-bottom", "on", parts)
     for name in ("U[-2,-1)", "U[-2,2)"):
         if (name, "NMU") in rates:

@@ -121,11 +121,12 @@ def falls(item: Item, rows: pd.DataFrame) -> Callable[[pd.DataFrame], bool]:
     if not judged.statements:
         raise ValueError(f"{item.name} of {item.paper} is not judged: its rows are not complete.")
     before = _RANKS.index(judged.verdict)
+    reasons = [reason.covering(read) for reason in item.explanations]
 
     def fall(sample: pd.DataFrame) -> bool:
         numbers = [one for one in item.compared_with(sample) if isinstance(one, Comparison)]
         apart = [one for one in numbers if not (one.agrees or one.undecided)]
-        if not all(any(why.covers(one, read) for why in item.explanations) for one in apart):
+        if not all(any(covers(one) for covers in reasons) for one in apart):
             return judged.verdict != "differs"  # whatever the sentences say, which takes longer to find
         return _RANKS.index(item.judge(sample, read).verdict) > before
 
