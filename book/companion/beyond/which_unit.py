@@ -474,7 +474,7 @@ def failures(found: pd.DataFrame) -> list[dict[str, str]]:
 SETTINGS = {
     "Real NPU as its paper trains it": ("division/no-redundancy", REAL_NPU),
     "with weights and gates clipped": ("division/robust-real-npu", "clip both"),
-    "and drawn to discrete values": ("division/robust-real-npu", "discretise both"),
+    "and pulled to discrete values": ("division/robust-real-npu", "discretise both"),
     "and started within the bounds": ("division/no-redundancy", MODIFIED),
     "NRU, learning rate 1": ("division/no-redundancy", "NRU"),
     "NRU, learning rate 0.1": ("division/no-redundancy", "NRU, lr 1e-1"),

@@ -311,9 +311,9 @@ EXPERIMENT = Experiment(
         Erratum(
             "Section 5, discretisation",
             "description",
-            "Weights are drawn to {-1, 0, 1}.",
+            "Weights are pulled to {-1, 0, 1}.",
             (
-                "The code draws the weights of the Real NPU to {-1, 1}; a weight of 0 costs as much"
+                "The code pulls the weights of the Real NPU to {-1, 1}; a weight of 0 costs as much"
                 " as it can. Appendix H says so for Figure 16."
             ),
             ("Both penalties are trained with redundant inputs ({doc}`/book/division/redundancy-variants`)."),
