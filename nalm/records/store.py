@@ -113,6 +113,9 @@ class Store:
     def sidecar(self) -> dict[str, Any]:
         """``{"configurations": {key: …}, "batches": {id: provenance}, "names": {key: …}, "rows": number}``,
         and ``"confirmations"`` and ``"comparisons"`` where there are some.
+
+        While rows are written, and if the process is killed then, ``"coming"`` has the digests of the batches
+        that will be there: ``{id: digest}``, ``None`` of one that goes.
         """
         if not self.sidecar_file.exists():
             return {"configurations": {}, "batches": {}, "rows": 0}
@@ -128,6 +131,8 @@ class Store:
             names = content.get("names", {})
             if not isinstance(names, dict) or not all(isinstance(one, dict) for one in names.values()):
                 raise TypeError("names is no dict of dicts")
+            if not isinstance(content.get("coming", {}), dict):
+                raise TypeError("coming is no dict")
             for name, parts in NOTES.items():
                 for note in content.get(name, []):
                     if not all(isinstance(note[part], kind) for part, kind in parts.items()):
@@ -195,6 +200,8 @@ class Store:
             # Their rows were just found to be those that were recorded. What is added may change how a column
             # is read, and with it their digests.
             sealed = {name for name, of in sidecar["batches"].items() if "digest" in of}
+            sealed |= sidecar.pop("coming", {}).keys() & set(known["batch"])
+            unsealed = set(known["batch"]) - sealed  # recorded before there were digests
             known = known[~known["key"].isin(instead_of)]
             new = pd.DataFrame(rows)
             new = _once(new[~new["key"].isin(known["key"])])
@@ -212,27 +219,22 @@ class Store:
             sidecar["configurations"].update(configurations)
             named = {row["key"].rpartition("-")[0]: {name: row[name] for name in NAMES} for row in rows}
             sidecar["names"] = sidecar.get("names", {}) | named
-            added = {
-                name: {key: value for key, value in of.items() if key != "digest"}
-                for name, of in added.items()
-                if name in set(new["batch"])
-            }
-            sidecar["batches"] |= added
-            # No row, old or new, without its provenance, and no digest or number of rows that are not there
-            # yet.
-            batches = {
-                name: {key: value for key, value in of.items() if key != "digest" or value == found.get(name)}
-                for name, of in sidecar["batches"].items()
-            }
+            added = {name: of for name, of in added.items() if name in set(new["batch"])}
+            there: dict[str, dict[str, Any]] = sidecar["batches"]
+            for name, of in added.items():  # with the digest of the rows that are there, not of those to come
+                digest = {key: value for key, value in there.get(name, {}).items() if key == "digest"}
+                there[name] = {key: value for key, value in of.items() if key != "digest"} | digest
+            # No row, old or new, without its provenance and its digest, and no number of rows that are not
+            # there yet.
+            coming = {name: found.get(name) for name in (added.keys() | sealed) - unsealed}
             counted = min(len(every), sidecar.get("rows", 0))
-            self._replace_sidecar(sidecar | {"batches": batches, "rows": counted})
+            self._replace_sidecar(sidecar | {"coming": coming, "rows": counted})
             _replace(self.rows_file, text)
             if instead_of:  # batches without rows go only now, when no old row needs them
-                batches = {name: of for name, of in batches.items() if name in found}
-            # Of the others, those that were recorded before there were digests have none.
-            touched = batches if instead_of else added.keys() | sealed
-            batches |= {name: batches[name] | {"digest": found[name]} for name in touched}
-            self._replace_sidecar(sidecar | {"batches": batches, "rows": len(every)})
+                there = {name: of for name, of in there.items() if name in found}
+            touched = there.keys() if instead_of else added.keys() | sealed
+            there |= {name: there[name] | {"digest": found[name]} for name in touched & found.keys()}
+            self._replace_sidecar(sidecar | {"batches": there, "rows": len(every)})
 
     def damaged(self) -> list[str]:
         """The batches whose rows are not those that were recorded: one was changed, removed, or added by
@@ -355,9 +357,11 @@ def _read(text: Path | io.StringIO) -> pd.DataFrame:
 
 def _damaged(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[str]:
     found = digests(rows)
-    known = {name: batch["digest"] for name, batch in sidecar["batches"].items() if "digest" in batch}
-    changed = {name for name, digest in found.items() if known.get(name, digest) != digest}
-    return sorted(changed | (known.keys() - found.keys()))
+    allowed = {name: {batch["digest"]} for name, batch in sidecar["batches"].items() if "digest" in batch}
+    for name, digest in sidecar.get("coming", {}).items():  # the rows are those before or after
+        allowed[name] = allowed.get(name, {None}) | {digest}
+    of_batches = {name: found.get(name) for name in allowed}
+    return sorted(name for name, digest in of_batches.items() if digest not in allowed[name])
 
 
 def _replace(file: Path, text: str) -> None:

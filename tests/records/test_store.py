@@ -289,6 +289,52 @@ def test_a_kill_between_two_writes_harms_nothing(tmp_path, killed_after, there, 
     assert len(rows) == there + 3 == sidecar["rows"] and set(rows["batch"]) <= set(sidecar["batches"])
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda store: add(store, "b-0"),
+        lambda store: add(store, "b-0", batch="new"),
+        lambda store: replaced(store, "a-0", "new"),
+    ],
+    ids=["of the same batch", "of another", "instead of one"],
+)
+@pytest.mark.parametrize("writes", [0, 1, 2, 3])
+def test_a_kill_between_two_writes_leaves_no_row_unchecked(tmp_path, killed_after, writes, write):
+    """Neither rows that were there nor those that came."""
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0", "a-1")
+    killed_after(writes, lambda: write(store))
+    assert store.damaged() == []
+    rows = store.read()
+    for key in rows["key"]:
+        changed = rows.assign(test_mse=rows["test_mse"].where(rows["key"] != key, 0.7))
+        store.rows_file.write_text(changed.to_csv(index=False))
+        assert store.damaged() == [rows.set_index("key")["batch"][key]]
+        with pytest.raises(ValueError, match="not as they were recorded"):
+            add(store, "c-0", batch="later")
+    store.rows_file.write_text(rows.to_csv(index=False))
+    add(store, "c-0", batch="later")
+    sidecar = store.sidecar()
+    assert "coming" not in sidecar
+    assert all("digest" in sidecar["batches"][name] for name in set(store.read()["batch"]))
+
+
+@pytest.mark.parametrize("writes", [0, 1, 2, 3])
+def test_a_kill_does_no_harm_to_rows_without_a_digest(tmp_path, killed_after, writes):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    add(store, "b-0", batch="other")
+    sidecar = store.sidecar()
+    del sidecar["batches"]["b"]["digest"], sidecar["batches"]["other"]["digest"]
+    store.sidecar_file.write_text(json.dumps(sidecar))
+    killed_after(writes, lambda: add(store, "a-1"))
+    assert len(store.read()) == 2 + (writes >= 2)
+    killed_after(writes, lambda: replaced(store, "b-0", "new"))
+    assert len(store.read()) == 2 + (writes >= 2)
+    add(store, "c-0", batch="later")
+    assert store.damaged() == [] and "digest" in store.sidecar()["batches"]["later"]
+
+
 @pytest.fixture
 def full(monkeypatch):
     """A disk that is full when rows are written."""
@@ -440,6 +486,7 @@ def test_a_killed_writer_leaves_whole_files(tmp_path):
     writer = PROCESSES.Process(target=_writer, args=(tmp_path, "a", 10_000))
     writer.start()
     while not store.rows_file.exists() or len(store.read()) < 20:
+        assert writer.is_alive()
         time.sleep(0.02)
     os.kill(writer.pid, signal.SIGKILL)
     writer.join()
@@ -458,6 +505,7 @@ def test_who_waits_for_a_lock_is_told_for_whom(tmp_path, monkeypatch, capsys):
     held = PROCESSES.Process(target=hold, args=(store.rows_file, 1.5))
     held.start()
     while "held" not in (file.name for file in tmp_path.iterdir()):
+        assert held.is_alive()
         time.sleep(0.05)
     add(store, "b-0", batch="b2")
     held.join()
