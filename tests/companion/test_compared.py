@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from companion import measures
-from companion.division.compared import ranges_where, success
+from companion.division.compared import faster, ranges_where, success
 
 from nalm.tasks import UNIFORM_RANGES
 
@@ -70,3 +70,12 @@ def test_a_rate_of_several_ranges_knows_that_they_share_seeds():
     assert (six.estimate, six.n) == (0.4, 150)
     assert (six.low, six.high) == pytest.approx((one.low, one.high))
     assert one == measures.success_rate([True] * 10 + [False] * 15)
+
+
+@pytest.mark.parametrize(("solved", "later", "agrees"), [(25, 200, True), (25, 0, False), (0, 200, False)])
+def test_a_model_that_is_solved_nowhere_is_not_faster(solved, later, agrees):
+    rows = _rows({"a": solved, "b": 25}, ranges=3)
+    times = 1000 + rows["seed"] + np.where(rows["model"] == "b", later, 100)
+    rows = rows.assign(solved_at=times.where(rows["success"]))
+    found = faster(rows, "a", "b", RANGES[:3], "ranges")
+    assert found.agrees == agrees and found.ours.n == 3 * bool(solved)

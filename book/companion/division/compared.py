@@ -171,7 +171,7 @@ def counted(what: str, count: int, of: int, elsewhere: np.ndarray, stated: int) 
 
 def faster(rows: pd.DataFrame, one: str, other: str, ranges: list[str], what: str) -> Comparison:
     """On how many ranges ``one`` is solved earlier in the mean, of all those on which both have solved
-    runs.
+    runs. Where there is no such range, none of ``ranges`` shows it.
 
     The interval and the probability: what another such experiment would count, see
     :func:`ranges_where`.
@@ -189,7 +189,7 @@ def faster(rows: pd.DataFrame, one: str, other: str, ranges: list[str], what: st
             earlier.append(first.mean() < second.mean())
             again.append(elsewhere(first) < elsewhere(second))
     others = np.sum(again, 0) if again else np.zeros(1)
-    return counted(what, int(sum(earlier)), len(earlier), others, len(earlier))
+    return counted(what, int(sum(earlier)), len(earlier), others, len(earlier) or len(ranges))
 
 
 def lowest(values: Mapping[str, float]) -> list[str]:
