@@ -357,9 +357,9 @@ def _read(text: Path | io.StringIO) -> pd.DataFrame:
 
 def _damaged(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[str]:
     found = digests(rows)
-    allowed = {name: {batch["digest"]} for name, batch in sidecar["batches"].items() if "digest" in batch}
+    allowed = {name: [batch["digest"]] for name, batch in sidecar["batches"].items() if "digest" in batch}
     for name, digest in sidecar.get("coming", {}).items():  # the rows are those before or after
-        allowed[name] = allowed.get(name, {None}) | {digest}
+        allowed[name] = [*allowed.get(name, [None]), digest]
     of_batches = {name: found.get(name) for name in allowed}
     return sorted(name for name, digest in of_batches.items() if digest not in allowed[name])
 

@@ -81,6 +81,18 @@ def test_a_digest_notices_any_change(tmp_path):
     assert store.damaged() == []
 
 
+@pytest.mark.parametrize("digest", [None, 7, ["a"], {"a": "b"}])
+def test_a_digest_that_is_none_is_that_of_no_row(tmp_path, digest):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    for edited in ("digest", "coming"):
+        sidecar = store.sidecar()
+        sidecar["batches"]["b"]["digest"] = digest
+        sidecar |= {"coming": {"b": digest}} if edited == "coming" else {}
+        store.sidecar_file.write_text(json.dumps(sidecar))
+        assert store.damaged() == ["b"]
+
+
 @pytest.mark.parametrize("changed", [{"success": None, "threshold": None}, {"clipped": "no"}])
 def test_rows_keep_their_digest_whatever_is_added(tmp_path, changed):
     """True is read as text where another row has none, or has another text."""

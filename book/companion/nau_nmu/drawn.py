@@ -140,7 +140,7 @@ def within_axes(
 
 
 def _likeliest(part: pd.DataFrame, name: str) -> float:
-    """A measure without the ends of its interval, which take a hundred times as long for sparsity errors."""
+    """A measure without the ends of its interval, which take most of the time for sparsity errors."""
     if name == "sparsity_error":
         errors = solved(part)["sparsity_error"]
         return measures.sparsity_error(errors, scale="published", ends=False).estimate
