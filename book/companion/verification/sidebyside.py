@@ -21,8 +21,8 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,12 +114,14 @@ def library_at(commit: str, folder: Path) -> Path:
         ["git", "cat-file", "-e", f"{commit}:{DATA}"], cwd=PACKAGE.parent, capture_output=True
     ).returncode
     found = subprocess.run(
-        ["git", "archive", commit, "nalm", *([DATA] if data else [])], cwd=PACKAGE.parent, capture_output=True
+        ["git", "archive", "--format=zip", commit, "nalm", *([DATA] if data else [])],
+        cwd=PACKAGE.parent,
+        capture_output=True,
     )
     if found.returncode:
         raise ValueError(f"There is no library at commit {commit!r}: {found.stderr.decode().strip()}.")
-    with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
-        archive.extractall(folder, filter="data")
+    with zipfile.ZipFile(io.BytesIO(found.stdout)) as archive:
+        archive.extractall(folder)
     return folder
 
 
