@@ -46,8 +46,8 @@ help:
 setup: $(READY)
 
 $(READY): requirements.txt pyproject.toml book/pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "nalm needs Python 3.11 or newer, and $(PYTHON) is not: choose one with 'make PYTHON=/path/to/python3.11 …'." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || { \
+	  echo "What requirements.txt locks is for Python 3.11 to 3.14, and $(PYTHON) is another: choose one with 'make PYTHON=/path/to/python3.11 …'." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { \
 	  echo "$(PYTHON) cannot make virtual environments: install its venv module (Debian: python3-venv)." >&2; exit 1; }
 	@echo 'Installing what is needed into .venv; the first time this takes some minutes.'

@@ -1,7 +1,9 @@
 """A bare machine is bare, and the table of versions is that of what was tested."""
 
 import os
+import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -31,6 +33,38 @@ def test_a_bare_environment_has_no_home_no_digits_and_no_browser(tmp_path):
     (of_programs,) = [Path(one) for one in found["PATH"].split(os.pathsep) if one != "/none"]
     assert [program.name for program in of_programs.iterdir()] == ["hello"]
     assert subprocess.run([of_programs / "hello"], capture_output=True, text=True).stdout == "hello\n"
+
+
+REFUSED = "is for Python 3.11 to 3.14, and {python} is another: choose one with"
+GOES_ON = "{python} cannot make virtual environments"
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ((3, 10, 14), REFUSED),
+        ((3, 11, 0), GOES_ON),
+        ((3, 14, 9), GOES_ON),
+        ((3, 15, 0), REFUSED),
+        (None, REFUSED),
+    ],
+)
+def test_a_python_for_which_nothing_is_locked_is_refused_before_anything_is_installed(
+    tmp_path, version, said
+):
+    for name in ("Makefile", "requirements.txt", "pyproject.toml", "book/pyproject.toml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    python = tmp_path / "another"
+    if version:  # one that says its version and can do nothing else
+        code = f"import sys; sys.version_info = {version}; exec(sys.argv[1])"
+        python.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{code}' \"$2\"\n")
+        python.chmod(0o755)
+    command = ["make", "setup", f"PYTHON={python}"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert found.returncode
+    assert said.format(python=python) in found.stderr
+    assert not (tmp_path / ".venv").exists()
 
 
 def test_the_oldest_versions_are_those_of_the_wheel():

@@ -72,7 +72,10 @@ def test_its_targets_are_those_of_the_expression():
         (print, "must be a function of two operands"),
         (doubled, "must be a function of two operands that returns one expression"),
         (larger, "must be a function of two operands that returns one expression"),
-        (eval("lambda a, b: a + b"), "source of .* cannot be read: write the operation as text"),
+        (
+            eval(compile("lambda a, b: a + b", "<nowhere>", "eval")),
+            "source of .* cannot be read: write the operation as text",
+        ),
         ("__import__('os').getcwd()", "Unknown operation"),
         ("a.real", "Unknown operation"),
         ("(lambda: 1)(a)", "Unknown operation"),
