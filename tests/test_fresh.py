@@ -67,6 +67,12 @@ def test_a_python_for_which_nothing_is_locked_is_refused_before_anything_is_inst
     assert not (tmp_path / ".venv").exists()
 
 
+def test_readme_and_ci_name_the_pythons_that_make_takes():
+    assert "With Python 3.11 to 3.14:" in (ROOT / "README.md").read_text(encoding="utf-8")
+    tests = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert 'python: ["3.11", "3.12", "3.13", "3.14"]' in tests
+
+
 def test_the_oldest_versions_are_those_of_the_wheel():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert versions.required()[:2] == project["dependencies"]
