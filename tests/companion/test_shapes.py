@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from companion.experiment.rows import Rows
 from companion.nau_nmu.mistakes import smallest_mistake
+from companion.nau_nmu.near_exact import FACTORS
 from companion.nau_nmu.settings import REPLAY
 from companion.nau_nmu.subset_shapes import (
     EXPERIMENT,
@@ -19,6 +21,7 @@ from companion.nau_nmu.subset_shapes import (
 from companion.recorded import read
 
 from nalm.tasks import SubsetArithmeticTask
+from nalm.units import NMU, NACMul
 
 (FIGURE_8,) = EXPERIMENT.items
 RATES = {"NMU": 0.98, "NAC•,σ": 1.0, "NAC•,NMU": 1.0, "NAC•": 0.31, "NALU": 0.0, "Gated NAU/NMU": 0.0}
@@ -126,3 +129,11 @@ def test_a_swapped_pair(shape):
     assert mistake == pytest.approx((subset - shared - 1) / 36, rel=0.1, abs=1e-12)
     a, b = task.operands(1) @ np.full(shape.inputs, 1.5)
     assert a * b < square**0.5 < 1.1 * a * b
+
+
+@pytest.mark.parametrize(
+    ("model", "unit"), [("NMU", NMU(2, 1)), ("NAC•,NMU", NACMul(2, 1, weight="linear", eps=0.0))]
+)
+def test_factors_are_those_of_the_units(model, unit):
+    sums = torch.rand(50, 2) + 1
+    torch.testing.assert_close(FACTORS[model](sums, unit.weight[0]).prod(-1), unit(sums)[:, 0])
