@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import BeforeValidator, PositiveInt, model_validator
 from torch import nn
 
@@ -36,6 +37,15 @@ def _named(unit: object) -> object:
     return unit.__name__ if unit in UNITS.values() else name_of(unit)
 
 
+def _plain(value: object) -> object:
+    """Numbers of NumPy, also inside of options, as Python's, which can be written."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_plain(one) for one in value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
 _RIGHT: set[tuple[str, str]] = set()
 """Units and options that were found to fit together."""
 
@@ -56,7 +66,7 @@ class Layer(Value):
 
     unit: Annotated[str, BeforeValidator(_named)]
     out_features: PositiveInt = 1
-    options: dict[str, Any] = {}
+    options: Annotated[dict[str, Any], BeforeValidator(_plain)] = {}
 
     @model_validator(mode="after")
     def _known(self) -> Layer:

@@ -11,7 +11,7 @@ import torch
 from pydantic import model_validator
 from torch import Tensor
 
-from nalm.tasks.operations import Operation, operation
+from nalm.tasks.operations import Operation, check_operation, operation
 from nalm.tasks.ranges import Range, TrainingRange
 from nalm.tasks.task import EvaluationSet, Task, Tensors, as_float32
 
@@ -48,7 +48,7 @@ class OperandTask(Task):
 
     @model_validator(mode="after")
     def _known_operation(self) -> OperandTask:
-        operation(self.operation)
+        check_operation(self.operation)
         return self
 
     @property

@@ -10,11 +10,13 @@ from functools import cache
 from types import CodeType
 from typing import Annotated
 
+import torch
 from pydantic import BeforeValidator
+from torch import Tensor
 
 from nalm.units.checks import nearest
 
-__all__ = ["OPERATIONS", "Operation", "operation"]
+__all__ = ["OPERATIONS", "Operation", "check_operation", "operation"]
 
 OPERATIONS: dict[str, Callable] = {
     "add": operator.add,
@@ -65,6 +67,30 @@ def _computed(expression: str) -> Callable:
     return eval(compile(ast.parse(f"lambda a, b: {expression}", mode="eval"), "<operation>", "eval"), names)
 
 
+@cache  # asked for each task that is made
+def check_operation(name: str) -> None:
+    """Refuse what computes no number from two operands.
+
+    Raises:
+        ValueError: see :func:`operation`; or an expression that fails, or has no finite value anywhere.
+
+    >>> check_operation("a + abs")
+    Traceback (most recent call last):
+        ...
+    ValueError: Operation 'a + abs' computes no number from a and b: write an expression such as 'a * b + 1'.
+    """
+    a, b = torch.tensor([1.5, 2.5]), torch.tensor([0.5, 3.0])
+    computed = operation(name)
+    try:
+        found = computed(a, b)
+    except Exception:  # of many kinds
+        found = None
+    if not (isinstance(found, Tensor) and found.shape == a.shape and found.isfinite().any()):
+        raise ValueError(
+            f"Operation {name!r} computes no number from a and b: write an expression such as 'a * b + 1'."
+        )
+
+
 def _named(given: object) -> object:
     """The expression that a function of two operands returns."""
     if not callable(given):
@@ -99,14 +125,23 @@ def _defined_with(code: CodeType | None) -> Iterator[tuple[ast.arguments, ast.ex
     for node in ast.walk(ast.parse("".join(inspect.findsource(code)[0]))) if code else ():
         if not isinstance(node, ast.Lambda | ast.FunctionDef) or node.lineno != code.co_firstlineno:  # type: ignore[union-attr]
             continue
+        made = _made_of(node)
+        if (made.co_code, made.co_consts) != (code.co_code, code.co_consts):  # type: ignore[union-attr]
+            continue
         if isinstance(node, ast.Lambda):
-            made = eval(compile(ast.fix_missing_locations(ast.Expression(node)), "", "eval")).__code__
-            if (made.co_code, made.co_consts) == (code.co_code, code.co_consts):  # type: ignore[union-attr]
-                yield node.args, node.body
+            yield node.args, node.body
         else:
             match node.body[1:] if ast.get_docstring(node) is not None else node.body:
                 case [ast.Return(value=ast.expr() as result)]:
                     yield node.args, result
+
+
+def _made_of(node: ast.Lambda | ast.FunctionDef) -> CodeType:
+    """The code of a function in a source, which may have been edited since the function was made."""
+    statement = ast.Expr(node) if isinstance(node, ast.Lambda) else node
+    module = compile(ast.fix_missing_locations(ast.Module([statement], [])), "", "exec")
+    name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+    return next(one for one in module.co_consts if isinstance(one, CodeType) and one.co_name == name)
 
 
 Operation = Annotated[str, BeforeValidator(_named)]

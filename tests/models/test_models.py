@@ -1,5 +1,6 @@
 """Models as values."""
 
+import numpy as np
 import pytest
 import torch
 from companion.nau_nmu import settings as nau_nmu
@@ -54,3 +55,11 @@ def test_a_unit_without_a_gate_is_refused():
         ValueError, match="The last unit is NMU, which has no gate that depends on the input; allowed: .*NALU"
     ):
         GatedStack.of("NALU", 2, "NMU", 1)
+
+
+@pytest.mark.parametrize("number", [np.float64(0.5), np.float32(0.5)])
+def test_numbers_of_numpy_are_options_as_others(number):
+    plain = Layer(unit="NMU", options={"init_scale": 0.5})
+    given = Layer(unit="NMU", options={"init_scale": number})
+    assert given == plain and given.canonical() == plain.canonical()
+    assert Layer(unit="NMU", options={"init_scale": np.int64(1)}).canonical().count("1") == 1

@@ -1,5 +1,7 @@
 """Operations of a reader's own are kept as their expressions, which can compute nothing else."""
 
+import importlib
+import linecache
 import operator
 
 import numpy as np
@@ -9,6 +11,7 @@ import torch
 from nalm.tasks import OPERATIONS, SingleModuleTask, operation
 
 SCALE = a = 2
+NO_NUMBERS = ("abs", "a + abs", "a(b)", "a @ b", "~a", "not a", "3", "1 / 0", "a + 1e999")
 
 
 def squares(first, second):
@@ -57,6 +60,18 @@ def test_two_on_a_line_are_told_apart():
     assert [task(one).operation for one in pair] == ["a + 2 * b", "a + 3 * b"]
 
 
+def test_a_function_whose_file_has_been_edited_is_refused(tmp_path, monkeypatch):
+    file = tmp_path / "own_operations.py"
+    file.write_text("def own(a, b):\n    return a + 2 * b\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    own = importlib.import_module("own_operations").own
+    assert task(own).operation == "a + 2 * b"
+    file.write_text("def own(a, b):\n    return a - 2 * b * b\n")
+    linecache.checkcache(str(file))
+    with pytest.raises(ValueError, match="is no operation"):
+        task(own)
+
+
 def test_its_targets_are_those_of_the_expression():
     found = task(lambda a, b: a * a + b).evaluation(0)["test"]
     torch.testing.assert_close(found.targets[:, 0], found.inputs[:, 0] ** 2 + found.inputs[:, 1])
@@ -80,6 +95,7 @@ def test_its_targets_are_those_of_the_expression():
         ("a.real", "Unknown operation"),
         ("(lambda: 1)(a)", "Unknown operation"),
         ("a +", "Unknown operation"),
+        *((one, "computes no number") for one in NO_NUMBERS),
         ("ad", "did you mean 'add'"),
     ],
 )
