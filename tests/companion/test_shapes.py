@@ -4,8 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from companion import measures, published
+from companion import measures, published, scoreboard
+from companion.experiment import judged
 from companion.experiment.rows import Rows
+from companion.experiment.statements import Statements
+from companion.nau_nmu import subset_arithmetic
 from companion.nau_nmu.mistakes import smallest_mistake
 from companion.nau_nmu.near_exact import FACTORS
 from companion.nau_nmu.settings import REPLAY
@@ -16,6 +19,8 @@ from companion.nau_nmu.subset_shapes import (
     PANELS,
     SHAPES,
     panel,
+    recorded_at,
+    shape_runs,
     shaped,
     solved_over,
 )
@@ -92,6 +97,18 @@ def test_one_solved_run_is_enough_to_reach_a_tick():
         assert "reach 0.01" in tick.what and tick.agrees == agrees
 
 
+def test_replays_are_not_compared_with_themselves():
+    """No run of the figure is from other initial weights, so none has agreed with them."""
+    rows = read(REPLAY)
+    found = judged(FIGURE_8, rows, read)
+    assert found.replay and found.replays_alone and "replayed" not in found.said
+    assert "it agrees" not in Statements([found]).frame
+    line = scoreboard.load().query("paper == 'nau-nmu' and item == 'Figure 8'").iloc[0]
+    assert (line["agreeing"], line["replay_agreeing"]) == ("", found.count)
+    table_6 = subset_arithmetic.EXPERIMENT.item("Table 6")
+    assert not judged(table_6, read("nau-nmu/arithmetic"), read).replays_alone
+
+
 def test_a_missing_point_leaves_it_open():
     rows = recorded()
     rows = rows[rows["overlap"] != 0.1]
@@ -113,6 +130,12 @@ def test_rows_without_a_shape_are_of_the_default_task():
     rows = FIGURE_8.select(read(REPLAY))
     default = rows[(rows[list(PANELS)] == ["100", "0.5", "0.25"]).all(axis=1) & (rows["model"] == "NMU")]
     assert sorted(default["seed"])[:50] == list(range(50))
+
+
+def test_all_points_together_have_the_rows_of_the_figure():
+    found = [recorded_at(run) for run in shape_runs(["NMU"], SHAPES, seeds=1)]
+    assert len(found) == 22 and set(found[0]["inputs"]) == {"4"} and set(found[0]["model"]) == set(MODELS)
+    assert sorted(pd.concat(found)["key"]) == sorted(FIGURE_8.select(read(REPLAY))["key"])
 
 
 def test_a_panel_is_in_the_order_of_its_axis():

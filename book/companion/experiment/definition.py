@@ -210,4 +210,8 @@ def _with_replay(found: Judgement, rows: pd.DataFrame, read: Read) -> Judgement:
         return found
     again = replays_of(item, rows, read)
     replay = None if again.empty else item.judge(again, read)
-    return replace(found, replay=replay) if replay and replay.statements else found
+    if not replay or not replay.statements:
+        return found
+    own = item.select(rows)
+    alone = "experiment" in own and set(own["experiment"]) == {f"{item.paper}/replay"}
+    return replace(found, replay=replay, replays_alone=alone)

@@ -493,6 +493,8 @@ class Judgement:
     """The statements that differ by no more than an explanation covers."""
     replay: Judgement | None = None
     """Of the replays of its rows, where all are recorded, or of all its configurations."""
+    replays_alone: bool = False
+    """Whether its rows are those replays: none was trained from other initial weights."""
     most_seeds: int = 0
 
     @property
@@ -519,7 +521,8 @@ class Judgement:
         """``"Figure 1: 8 of 9 statements agree"``; ``", at 110 of 1,001 epochs and 5 of 10 seeds"`` where
         that is not all.
         """
-        again = f", replayed {self.replay.count}{self.replay._at}" if self.replay else ""
+        apart = self.replay and not self.replays_alone
+        again = f", replayed {self.replay.count}{self.replay._at}" if apart else ""
         if self.statements and (self.seeds or self.item.kind != "experiment"):
             again = again.removesuffix(self._at)  # said once
             return f"{self.item.name}: {self.count} statements agree{self._at}{again}"
@@ -568,7 +571,7 @@ class Statements(Table):
     def __init__(self, judgements: Sequence[Judgement], shown: Which = every) -> None:
         lines = []
         for judged in judgements:
-            replayed = judged.replay.statements if judged.replay else ()
+            replayed = judged.replay.statements if judged.replay and not judged.replays_alone else ()
             again, known = {one.what: one for one in replayed}, {one.what for one in judged.statements}
             for one in (*judged.statements, *(one for one in replayed if one.what not in known)):
                 what = one.what

@@ -21,6 +21,7 @@ from companion.experiment.tables import text
 from companion.nau_nmu.drawn import measured
 from companion.nau_nmu.settings import MULTIPLIERS, REPLAY, THRESHOLDS, subset_runs, usual
 from companion.nau_nmu.subset_arithmetic import lines
+from companion.recorded import read
 from companion.replay import all_replayed
 
 MODELS = (*MULTIPLIERS, "Gated NAU/NMU")
@@ -196,6 +197,12 @@ def _of_figure_8(rows: pd.DataFrame) -> pd.DataFrame:
     whole = {tuple(f"{getattr(one, x):g}" for x in PANELS): one.iterations for one in SHAPES}
     asked = [whole.get(shape) for shape in rows[list(PANELS)].itertuples(index=False, name=None)]
     return rows[rows["iterations"] == asked]
+
+
+def recorded_at(run: Run) -> pd.DataFrame:
+    """The published rows of all models at the point of Figure 8 that a run of :func:`shape_runs` is at."""
+    rows = _of_figure_8(read(REPLAY))
+    return rows[(rows[list(PANELS)] == [run.labels[x] for x in PANELS]).all(axis=1)]
 
 
 EXPERIMENT = Experiment(

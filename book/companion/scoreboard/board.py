@@ -108,7 +108,7 @@ def _judged(judgement: Judgement) -> dict:
         "differing": "; ".join(differing),
         "undecided": "; ".join(undecided),
     }
-    if judgement.statements:
+    if judgement.statements and not judgement.replays_alone:
         said |= {"ours": str(judgement.statements[0]), "agreeing": judgement.count}
     said |= {"seed_by_seed": judgement.seed_by_seed}
     if judgement.replay:
