@@ -79,9 +79,14 @@ def test_equal_code_confirms_rows(recorded, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "executed", ["return 1.0000001 * identity_product(", "raise ValueError('no product')  # "]
+    ("executed", "refused"),
+    [
+        ("return 1.0000001 * identity_product(", ""),
+        ("raise ValueError('no product')  # ", "ValueError: no product"),
+        ("import os; os.kill(os.getpid(), 9)  # ", "it ended with status -9 and said nothing"),
+    ],
 )
-def test_other_code_confirms_nothing(recorded, tmp_path, monkeypatch, executed, capfd):
+def test_other_code_confirms_nothing(recorded, tmp_path, monkeypatch, executed, refused):
     arguments = (
         recorded,
         tmp_path,
@@ -91,8 +96,8 @@ def test_other_code_confirms_nothing(recorded, tmp_path, monkeypatch, executed, 
         "return 1 * identity_product(",
         executed,
     )
-    if "raise" in executed:
-        with pytest.raises(ValueError, match="The code before does not train: ValueError: no product"):
+    if refused:
+        with pytest.raises(ValueError, match=f"The code before does not train: {refused}"):
             compared(*arguments)
     else:
         assert [one.equal for one in compared(*arguments)] == [False]

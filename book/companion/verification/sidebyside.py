@@ -25,6 +25,7 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -293,14 +294,11 @@ def _answers(
             )
     try:
         with tqdm(total=2 * len(structures), unit=" structures", disable=not progress) as bar:
-            for process, errors, name in started:
-                for _ in process.stdout:
-                    bar.update()
-                if process.wait():
-                    errors.seek(0)
-                    raise ValueError(
-                        f"The code {name} does not train: {errors.read().strip().splitlines()[-1]}"
-                    )
+            # a line of each in turn: read one after the other, the first would seem to be all
+            for lines in zip_longest(*(process.stdout for process, _, _ in started)):
+                bar.update(sum(map(bool, lines)))
+                _refuse_failed(started, [process.poll() for process, _, _ in started])
+        _refuse_failed(started, [process.wait() for process, _, _ in started])
     finally:
         for process, errors, _ in started:
             process.kill()
@@ -316,6 +314,14 @@ def _answers(
         tuple(answers[index % shares][side][index // shares] for side in (0, 1))
         for index in range(len(structures))
     ]
+
+
+def _refuse_failed(started: list[tuple], status: list[int | None]) -> None:
+    for (_, errors, name), ended in zip(started, status, strict=True):
+        if ended:
+            errors.seek(0)
+            said = errors.read().strip().splitlines() or [f"it ended with status {ended} and said nothing"]
+            raise ValueError(f"The code {name} does not train: {said[-1]}")
 
 
 def main(arguments: list[str] | None = None) -> int:
