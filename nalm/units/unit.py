@@ -206,13 +206,13 @@ class Unit(nn.Module, ABC):
             parameter.copy_(function(parameter))  # a copy, as vmap has no rule for the in-place clamp
             return
         value = function(getattr(self, name))
-        if torch.equal(value, getattr(self, name)):
+        if torch.allclose(getattr(self, name), value, rtol=0, atol=0, equal_nan=True):
             return
         stored = {key: tensor.clone() for key, tensor in self.state_dict().items()}
         if parametrize.is_parametrized(self, name):
             with suppress(Exception):  # of a right inverse that is not there or does not take this value
                 setattr(self, name, value)
-        if not torch.allclose(getattr(self, name), value):
+        if not torch.allclose(getattr(self, name), value, equal_nan=True):
             self.load_state_dict(stored)
             raise RuntimeError(
                 f"{type(self).__name__}: {name} is computed, and through what computes it cannot be brought "

@@ -15,12 +15,10 @@ __all__ = ["outermost_units", "penalty", "project_", "ramp", "round_", "sparsity
 
 
 def outermost_units(module: nn.Module) -> Iterator[Unit]:
-    """The units of a module, without the units inside units."""
-    if isinstance(module, Unit):
-        yield module
-    else:
-        for child in module.children():
-            yield from outermost_units(child)
+    """The units of a module, each once and without the units inside units."""
+    units = [part for part in module.modules() if isinstance(part, Unit)]
+    inside = {part for unit in units for part in unit.modules() if part is not unit}
+    yield from (unit for unit in units if unit not in inside)
 
 
 def penalty(model: nn.Module) -> Tensor:

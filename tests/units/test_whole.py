@@ -24,6 +24,7 @@ from nalm import (
     sparsity_error,
 )
 from nalm.training import Discretisation
+from nalm.units import outermost_units
 from nalm.units.functional import DISTANCES, distance, nearest
 
 floats = st.floats(-3, 3, width=32)
@@ -104,6 +105,14 @@ def test_what_has_no_discrete_values_cannot_be_rounded(unit):
     assert all(map(torch.equal, model.parameters(), before))  # the NMU before it neither
 
 
+def test_a_unit_that_a_model_has_in_several_places_counts_once():
+    unit, gated = NMU(2, 2), GatedNAUNMU(2, 2)
+    parts = nn.Sequential(unit, nn.ReLU()), nn.Sequential(nn.Sequential(unit), gated), gated.mul
+    model = nn.ModuleList(parts)
+    assert list(outermost_units(model)) == [unit, gated]
+    assert penalty(model).item() == pytest.approx((unit.penalty() + gated.penalty()).item())
+
+
 def test_a_model_without_units_has_no_sparsity_error():
     assert sparsity_error(nn.Linear(2, 1)).isnan() and sparsity_error(nn.Identity()).isnan()
 
@@ -143,3 +152,14 @@ def test_a_weight_that_cannot_be_held_is_left_as_it_was(normalise):
     with pytest.raises(RuntimeError, match="weight is computed, and through what computes it cannot be"):
         unit.project_()
     assert all(torch.equal(value, before[name]) for name, value in unit.state_dict().items())
+
+
+def test_a_computed_weight_that_is_not_a_number_stays_as_a_stored_one_does():
+    """Its bounds are not what went wrong."""
+    unit = parametrizations.weight_norm(NMU(3, 1), "weight")
+    nn.init.constant_(unit.parametrizations.weight.original0, torch.nan)
+    before = {name: value.clone() for name, value in unit.state_dict().items()}
+    unit.project_()
+    assert unit.weight.isnan().all()
+    for name, value in unit.state_dict().items():
+        torch.testing.assert_close(value, before[name], rtol=0, atol=0, equal_nan=True)
