@@ -133,21 +133,23 @@ class Definitions:
         """Every place that the roots depend on, with its syntax and the places it refers to."""
         found: dict[Place, _Shape] = {}
         words, waiting = set(words), list(roots)
+        later: dict[
+            str, list[Place]
+        ] = {}  # a word that is met late may name a method of a class that was met early
         while waiting:
-            while waiting:
-                place = waiting.pop()
-                if place not in found:
-                    shape = found[place] = self._shape(place)
-                    words |= shape.words
-                    waiting += shape.refers
-            # A word that was met late may name a method of a class that was met early.
-            members = [
-                member
-                for shape in found.values()
-                for name, member in shape.members.items()
-                if name in words or name in shape.always
-            ]
-            waiting = [member for member in members if member not in found]
+            place = waiting.pop()
+            if place in found:
+                continue
+            shape = found[place] = self._shape(place)
+            waiting += shape.refers
+            for name, member in shape.members.items():
+                if name in words or name in shape.always:
+                    waiting.append(member)
+                else:
+                    later.setdefault(name, []).append(member)
+            for word in shape.words - words:
+                waiting += later.pop(word, ())
+            words |= shape.words
         return {place: _with_members(shape, found) for place, shape in found.items()}
 
     def place_of(self, module: str, name: str) -> Place:
@@ -237,6 +239,8 @@ class Definitions:
 
 def _with_members(shape: _Shape, found: Collection[Place]) -> tuple[Any, list[Place]]:
     """The syntax and the references of a place with those of its members that count."""
+    if not shape.members:
+        return [shape.syntax, []], shape.refers
     names = sorted(name for name, member in shape.members.items() if member in found)
     return [shape.syntax, names], [*shape.refers, *(shape.members[name] for name in names)]
 

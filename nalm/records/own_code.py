@@ -138,10 +138,17 @@ def _of_cells(ran: list[str]) -> ast.Module:
     """What the cells of a notebook define, each name as it was defined last."""
     last: dict[str, ast.stmt] = {}
     for cell in ran:
-        with suppress(SyntaxError):
-            for node in ast.parse(cell).body:
-                last |= dict.fromkeys(names_bound_by(node), node)
+        for node, names in _bound_in(cell):
+            last |= dict.fromkeys(names, node)
     return ast.Module(list(dict.fromkeys(last.values())), [])
+
+
+@cache
+def _bound_in(cell: str) -> list[tuple[ast.stmt, list[str]]]:
+    """The statements of a cell, each with the names that it binds; none if the cell is not Python."""
+    with suppress(SyntaxError):
+        return [(node, list(names_bound_by(node))) for node in ast.parse(cell).body]
+    return []
 
 
 def _imported_by(tree: ast.Module) -> Iterator[str]:

@@ -1,8 +1,11 @@
 """Old and new code side by side: equal code confirms rows, and one other bit does not."""
 
 import shutil
+import subprocess
 import sys
+from types import SimpleNamespace
 
+import forked
 import numpy as np
 import pytest
 from companion.verification import sidebyside, steps
@@ -17,6 +20,12 @@ from nalm.training.ode import lbfgs, rollout
 
 EXPERIMENT = "demo/sidebyside"
 CONFIRMED, OLDER = "confirmed", "older than the code it depends on"
+
+
+@pytest.fixture(autouse=True)
+def processes_start_at_once(monkeypatch):
+    forking = SimpleNamespace(**vars(subprocess) | {"Popen": forked.Popen})
+    monkeypatch.setattr(sidebyside, "subprocess", forking)
 
 
 @pytest.fixture
@@ -134,7 +143,7 @@ def test_each_kind_of_penalty_is_compared(tmp_path, monkeypatch):
 
 def test_each_operation_of_a_differential_equation_is_compared(monkeypatch):
     layers = Layer(unit="RealNPU", out_features=2), Layer(unit="NAU", out_features=3)
-    model = NODE(layers=layers, initial_state=(100.0, 0.01, 0.0), step=4.0, imaginary_until=1000)
+    model = NODE(layers=layers, initial_state=(100.0, 0.01, 0.0), step=8.0, imaginary_until=1000)
     recipe = Recipe(iterations=4000, optimiser=Adam(lr=1e-2), finish=LBFGS(iterations=1000))
     run = Run(task=FractionalSIRTask(), model=model, recipe=recipe, seed=0)
     found = steps.operations(run, 60)

@@ -199,6 +199,16 @@ RUNS = {unit: run(unit) for unit in UNITS} | {
 }
 
 
+@pytest.mark.parametrize("name", ["nau-nmu/hidden", "npu/fractional-sir", "division/distributions"])
+def test_configurations_that_differ_in_numbers_only_have_one_code(name):
+    alike = {}
+    for configuration in Store(PUBLISHED, name).sidecar()["configurations"].values():
+        alike.setdefault(json.dumps(code._shape(configuration)), []).append(configuration)
+    assert any(len(several) > 1 for several in alike.values())
+    for several in alike.values():
+        assert len({code._code_of_configuration(one) for one in (several[0], several[-1])}) == 1
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_all_code_that_is_executed_is_known(name):
     asked, executed = RUNS[name], set()

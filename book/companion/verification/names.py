@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
@@ -104,8 +104,7 @@ class _Definitions:
         """Results file -> the runs of chapters, with one seed."""
         found: dict[str, list[Run]] = defaultdict(list)
         for one in (one for one in self._experiments if one.chapter):
-            p = SimpleNamespace(**vars(_parameters(one.chapter)) | {"seeds": 1})
-            for name, runs in one.runs(p).items():
+            for name, runs in _with_one_seed(one.chapter, one.runs).items():
                 found[name] += runs
         return found
 
@@ -145,6 +144,13 @@ class _Definitions:
             with suppress(ValueError):  # what is stored is no configuration, or another one
                 found[configuration] = known[_of_any_length(rebuilt(row, sidecar))]
         return found
+
+
+@cache
+def _with_one_seed(
+    chapter: str, runs: Callable[[SimpleNamespace], Mapping[str, Sequence[Run]]]
+) -> Mapping[str, Sequence[Run]]:
+    return runs(SimpleNamespace(**vars(_parameters(chapter)) | {"seeds": 1}))
 
 
 @cache
