@@ -63,8 +63,33 @@ def _computed(expression: str) -> Callable:
                 f"Unknown operation {expression!r}: {nearest(expression, OPERATIONS)} One of your own is "
                 "computed from a, b and numbers with + - * / // % ** and abs."
             )
+    if any(map(_is_too_large, ast.walk(tree))):
+        raise _no_number(expression)
     names = {"__builtins__": {}, "abs": abs}
     return eval(compile(ast.parse(f"lambda a, b: {expression}", mode="eval"), "<operation>", "eval"), names)
+
+
+def _is_too_large(node: ast.AST) -> bool:
+    """Whether it is a power of numbers beyond float64: to write out 9 ** 9 ** 9 takes for ever."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)):
+        return False
+    numbers = ast.parse(ast.unparse(node), mode="eval")
+    for one in ast.walk(numbers):
+        if isinstance(one, ast.Constant):
+            one.value = float(one.value)  # type: ignore[arg-type]
+    try:
+        eval(compile(numbers, "<operation>", "eval"), {"__builtins__": {}, "abs": abs})
+    except ArithmeticError:
+        return True
+    except (NameError, TypeError):  # it is one of a or b, or of what has no power
+        return False
+    return False
+
+
+def _no_number(name: str) -> ValueError:
+    return ValueError(
+        f"Operation {name!r} computes no number from a and b: write an expression such as 'a * b + 1'."
+    )
 
 
 @cache  # asked for each task that is made
@@ -86,9 +111,7 @@ def check_operation(name: str) -> None:
     except Exception:  # of many kinds
         found = None
     if not (isinstance(found, Tensor) and found.shape == a.shape and found.isfinite().any()):
-        raise ValueError(
-            f"Operation {name!r} computes no number from a and b: write an expression such as 'a * b + 1'."
-        )
+        raise _no_number(name)
 
 
 def _named(given: object) -> object:

@@ -11,7 +11,18 @@ import torch
 from nalm.tasks import OPERATIONS, SingleModuleTask, operation
 
 SCALE = a = 2
-NO_NUMBERS = ("abs", "a + abs", "a(b)", "a @ b", "~a", "not a", "3", "1 / 0", "a + 1e999")
+NO_NUMBERS = (
+    "abs",
+    "a + abs",
+    "a(b)",
+    "a @ b",
+    "~a",
+    "not a",
+    "3",
+    "1 / 0",
+    "a + 1e999",
+    "a + abs(9) ** 9 ** 9",
+)
 
 
 def squares(first, second):
