@@ -133,9 +133,8 @@ class Definitions:
         """Every place that the roots depend on, with its syntax and the places it refers to."""
         found: dict[Place, _Shape] = {}
         words, waiting = set(words), list(roots)
-        later: dict[
-            str, list[Place]
-        ] = {}  # a word that is met late may name a method of a class that was met early
+        # A word that is met late may name a method of a class that was met early.
+        later: dict[str, list[Place]] = {}
         while waiting:
             place = waiting.pop()
             if place in found:
