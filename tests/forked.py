@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,16 +43,13 @@ class Popen:
         self, command: list[str], stdout: int, stderr: IO[str], text: bool, env: Mapping[str, str], cwd: Path
     ) -> None:
         assert stdout == subprocess.PIPE and text
-        script, *arguments = command[1:]
-        with tempfile.TemporaryDirectory() as folder:
-            said = Path(folder, "out")
-            os.mkfifo(said)
-            environment = dict(env)
-            self._process = PROCESSES.Process(
-                target=_be_anew, args=(Path(script), arguments, environment, [said, Path(stderr.name)], cwd)
-            )
-            self._process.start()
-            self.stdout = open(said)  # noqa: SIM115 - as long as the process
+        receiving, sending = PROCESSES.Pipe(duplex=False)
+        self._process = PROCESSES.Process(
+            target=_be_anew, args=(Path(command[1]), tuple(command[2:]), dict(env), sending, stderr.name, cwd)
+        )
+        self._process.start()
+        sending.close()  # so that the output ends with the process
+        self.stdout = open(os.dup(receiving.fileno()))  # noqa: SIM115 - as long as the process
 
     def poll(self) -> int | None:
         return self._process.exitcode
@@ -66,28 +64,33 @@ class Popen:
 
 
 def _be_anew(
-    script: Path, arguments: list[str], environment: dict[str, str], said: list[Path], folder: Path
-) -> None:
-    sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "nalm"]:
-        del sys.modules[name]
-    _be(script, tuple(arguments), environment, said, folder)
-
-
-def _be(
     script: Path,
     arguments: tuple[str, ...],
     environment: dict[str, str],
-    said: list[Path],
-    folder: Path | None = None,
+    out: Connection,
+    err: str,
+    folder: Path,
 ) -> None:
+    os.dup2(out.fileno(), 1)
+    with open(err, "w") as stream:
+        os.dup2(stream.fileno(), 2)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "nalm"]:
+        del sys.modules[name]
+    _run(script, arguments, environment, folder, environment["PYTHONPATH"])
+
+
+def _be(script: Path, arguments: tuple[str, ...], environment: dict[str, str], said: list[Path]) -> None:
     for number, file in enumerate(said, 1):
         with open(file, "w") as stream:
             os.dup2(stream.fileno(), number)
-    os.chdir(folder or script.parent)
+    _run(script, arguments, environment, script.parent, str(script.parent))
+
+
+def _run(
+    script: Path, arguments: tuple[str, ...], environment: dict[str, str], folder: Path, library: str
+) -> None:
+    os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv = [str(script), *arguments]
-    if "PYTHONSAFEPATH" not in environment:
-        sys.path.insert(0, str(script.parent))
+    sys.argv, sys.path[:0] = [str(script), *arguments], [library]
     runpy.run_path(str(script), run_name="__main__")

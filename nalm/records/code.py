@@ -238,16 +238,16 @@ def codes(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
 
 
 def _shape(value: Any) -> Any:
-    """A configuration without its numbers, of which no class depends on more than the sign.
+    """A configuration without its rates, weights and ranges, of which no class depends on more than the sign.
 
-    >>> _shape({"lr": 0.01, "penalty": 0.0, "iterations": 10, "kind": "Adam", "compiled": True})
-    {'lr': 1, 'penalty': 0, 'iterations': 1, 'kind': 'Adam', 'compiled': True}
+    >>> _shape({"lr": 0.01, "penalty": 0.0, "iterations": 10, "kind": "Adam"})
+    {'lr': 1.0, 'penalty': 0.0, 'iterations': 10, 'kind': 'Adam'}
     """
     if isinstance(value, dict):
         return {name: _shape(one) for name, one in value.items()}
     if isinstance(value, list):
         return [_shape(one) for one in value]
-    return (value > 0) - (value < 0) if type(value) in (int, float) else value
+    return float((value > 0) - (value < 0)) if isinstance(value, float) else value
 
 
 def _recorded(batch: dict[str, Any], configuration: str) -> str | None:

@@ -81,8 +81,8 @@ def _is_too_large(node: ast.AST) -> bool:
         eval(compile(numbers, "<operation>", "eval"), {"__builtins__": {}, "abs": abs})
     except ArithmeticError:
         return True
-    except (NameError, TypeError):  # it is one of a or b, or of what has no power
-        return False
+    except (NameError, TypeError):
+        pass  # it is one of a or b, or of what has no power
     return False
 
 
