@@ -4,6 +4,7 @@ import base64
 import io
 import itertools
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from companion.measures import Interval, Spread
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
+from nbval.plugin import get_sanitize_patterns
 from PIL import Image
 
 # units that the papers draw together
@@ -433,6 +435,21 @@ def test_a_table_takes_lines_as_they_come():
     assert as_mappings._repr_html_() == as_sequences._repr_html_() == as_columns._repr_html_()
     for nothing in ([], iter([])):
         assert repr(tables.Table(nothing, "Runs", columns=["unit"])).split("\n")[0::2] == ["Runs", "not run"]
+
+
+def test_what_the_processor_decides_is_not_compared():
+    """However many digits it has, or powers of ten."""
+    patterns = get_sanitize_patterns((Path(__file__).parents[1] / "book" / "sanitize.cfg").read_text())
+
+    def compared(number):
+        shown = tables.Table({"error of the NMU": [tables.about(number)], "of": ["the last"]})
+        html, plain = shown._repr_html_(), repr(shown)
+        for regex, replace in patterns:
+            html, plain = re.sub(regex, replace, html), re.sub(regex, replace, plain)
+        return html, plain
+
+    assert "ABOUT</td>" in compared("0.5")[0] and "ABOUTthe last" in compared("0.5")[1]
+    assert compared("0.5") == compared("9e-06") == compared("1.25e-05") == compared("7e+03")
 
 
 def test_a_table_as_a_page_and_as_text():
