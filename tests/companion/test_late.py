@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from companion import measures, published
 from companion.experiment.rows import Rows
-from companion.nau_nmu import ranges
+from companion.nau_nmu import merged_order, ranges
 from companion.nau_nmu.late import fewest_late_runs, late_runs
 from companion.nau_nmu.merged_order import (
     LAYOUTS,
@@ -104,10 +104,15 @@ def test_the_passes_are_those_of_insertion_sorts(keys):
     assert shell_sorted(keys).tolist() == _shell_sort_by_the_book(keys)
 
 
-def test_long_columns_keep_the_order_of_equal_ones():
+@pytest.mark.parametrize("block", [1, 7, 64, merged_order.BLOCK])
+def test_long_columns_keep_the_order_of_equal_ones(monkeypatch, block):
     """Up to 16 values NumPy's usual sort does so as well."""
-    keys = np.random.default_rng(0).integers(0, 6, 3000).tolist()
-    assert shell_sorted(keys).tolist() == _shell_sort_by_the_book(keys)
+    monkeypatch.setattr(merged_order, "BLOCK", block)
+    generator = np.random.default_rng(0)
+    keys = generator.integers(0, 6, 3000)
+    in_parts = np.sort(keys) + np.isin(np.arange(3000), generator.integers(0, 3000, 20))
+    for one in (keys.tolist(), in_parts.tolist()):
+        assert shell_sorted(one).tolist() == _shell_sort_by_the_book(one)
 
 
 def test_a_log_is_read_at_the_first_row_below_the_threshold():

@@ -7,7 +7,8 @@ Shell's method, which leaves rows of the same key in another order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import product
@@ -105,18 +106,18 @@ def shell_sorted(keys: Sequence[int]) -> np.ndarray:
     >>> shell_sorted([0, 0, 0, 0, 1, 0, 0, 0, 0]).tolist()
     [0, 1, 2, 3, 8, 5, 6, 7, 4]
     """
-    values, gap = np.asarray(keys, dtype=np.uint8), 1
-    order = np.arange(len(values), dtype=np.int32)
-    while gap <= len(values) // 9:
+    count, gap = len(keys), 1
+    while gap <= count // 9:
         gap = 3 * gap + 1
+    # rows are whole in each pass: beyond the last value there are larger ones, which stay where they are
+    values = np.full(count + gap, 255, dtype=np.uint8)
+    values[:count] = keys
+    order = np.arange(len(values), dtype=np.int32)
     while gap:
-        missing = -len(values) % gap
-        table = np.append(values, np.full(missing, 255, dtype=np.uint8)).reshape(-1, gap)
-        places = np.append(order, np.zeros(missing, dtype=order.dtype)).reshape(-1, gap)
-        _sort_columns(table, places)
-        values, order = table.ravel()[: len(values)], places.ravel()[: len(order)]
+        whole = math.ceil(count / gap) * gap
+        _sort_columns(*(table[:whole].reshape(-1, gap) for table in (values, order)))
         gap //= 3
-    return order
+    return order[:count]
 
 
 def _sort_columns(values: np.ndarray, places: np.ndarray) -> None:
@@ -133,14 +134,31 @@ def _sort_columns(values: np.ndarray, places: np.ndarray) -> None:
             for table in (values, places):
                 table[:, first:last] = table[order, first:last]
         return
-    largest_so_far = np.maximum.accumulate(values.max(1))
-    smallest_from_here = np.minimum.accumulate(values.min(1)[::-1])[::-1]
-    unsorted = np.concatenate([[False], largest_so_far[:-1] > smallest_from_here[1:], [False]])
-    for first, last in np.flatnonzero(np.diff(unsorted)).reshape(-1, 2):
-        rows = slice(first, last + 1)
+    for rows in _unsorted(values):
         order = np.argsort(values[rows], axis=0, kind="stable")
         for table in (values, places):
             table[rows] = np.take_along_axis(table[rows], order, 0)
+
+
+BLOCK = 4096
+"""Values that are looked at together for what is not sorted."""
+
+
+def _unsorted(values: np.ndarray) -> Iterator[slice]:
+    """The rows in which each column has to be sorted, so that all of it is."""
+    height, width = values.shape
+    descends = np.flatnonzero(values.ravel()[width:] < values.ravel()[:-width])
+    if not len(descends):
+        return
+    block = max(1, BLOCK // width)
+    begins = np.arange(0, height, block) * width
+    largest_so_far = np.maximum.accumulate(np.maximum.reduceat(values.ravel(), begins))
+    smallest_from_here = np.minimum.accumulate(np.minimum.reduceat(values.ravel(), begins)[::-1])[::-1]
+    # what is in a part stays in it; each block belongs to one
+    part = np.append(0, np.cumsum(largest_so_far[:-1] <= smallest_from_here[1:]))
+    for one in np.unique(part[descends // width // block]):
+        first, last = np.searchsorted(part, [one, one + 1])
+        yield slice(first * block, last * block)
 
 
 def read_in_merged_order(
@@ -242,5 +260,5 @@ def _merged(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     keys = np.tile(np.repeat(np.arange(len(layout.keys), dtype=np.uint8), layout.runs), len(layout.models))
     order = shell_sorted(np.repeat(keys, rows))
     begins = (np.cumsum(rows) - rows).astype(order.dtype)
-    log = np.repeat(np.arange(len(rows), dtype=order.dtype), rows)[order]
+    log = np.repeat(np.arange(len(rows), dtype=np.min_scalar_type(len(rows))), rows)[order]
     return log, order - begins[log]
