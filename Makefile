@@ -1,4 +1,4 @@
-# make book · make test · make test-quick · make test-fresh · make rerun CHAPTER=… ARGS="-p seeds 5" · make execute CHAPTER=… · make live · make verify · make compare-code · make replay · make compare · make leaderboard · make train-missing · make take-rows · make scoreboard · make strength · make bench · make soak · make lint · make lock · make wheel · make clean · make clean-cache
+# make book · make test · make test-quick · make test-fresh · make test-heavy · make rerun CHAPTER=… ARGS="-p seeds 5" · make execute CHAPTER=… · make live · make verify · make compare-code · make replay · make compare · make leaderboard · make train-missing · make take-rows · make scoreboard · make strength · make bench · make soak · make lint · make lock · make wheel · make clean · make clean-cache
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -17,13 +17,14 @@ QUICK := tests/units tests/tasks tests/records/test_store.py tests/training/test
 BROWSER = CHROMIUM="$$($(BIN)/python tests/chromium.py)" || exit 1; export CHROMIUM;
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book live rerun execute verify compare-code compare leaderboard replay train-missing take-rows scoreboard strength bench soak lint lock wheel test test-quick test-fresh test-units test-notebooks test-reruns test-book clean clean-cache
+.PHONY: help setup book live rerun execute verify compare-code compare leaderboard replay train-missing take-rows scoreboard strength bench soak lint lock wheel test test-quick test-fresh test-heavy test-units test-notebooks test-reruns test-book clean clean-cache
 
 help:
 	@echo 'make book            build the book into $(HTML)'
 	@echo 'make test            run every test; one part alone: test-units, test-notebooks, test-reruns, test-book'
 	@echo 'make test-quick      run the quick tests of units, tasks, values, measures and records, in less than a minute'
-	@echo 'make test-fresh      run make book and make test as on a bare machine, then the wheel with the oldest and newest versions and with other frameworks: 20 GB, an hour'
+	@echo 'make test-fresh      run make book and make test as on a bare machine, then the wheel with the oldest and newest versions, then test-heavy: 20 GB, an hour'
+	@echo 'make test-heavy      test in other frameworks, with real processes of a Dask cluster, and the accessibility of every page'
 	@echo 'make rerun           run a chapter with other parameters: CHAPTER=book/… ARGS="-p seeds 5"'
 	@echo 'make execute         run a chapter as it is and write its outputs into it, as they are committed: CHAPTER=book/…'
 	@echo 'make live            build the book and serve it on this machine, PORT=$(PORT)'
@@ -147,7 +148,10 @@ test-fresh: $(READY)
 	$(PYTHON) tests/fresh.py
 	$(PYTHON) tests/versions.py oldest
 	$(PYTHON) tests/versions.py newest
-	@$(BROWSER) $(BIN)/python -m pytest tests/wheel.py tests/frameworks.py tests/book/accessibility.py tests/companion/from_cpp.py
+	$(MAKE) test-heavy
+
+test-heavy: $(READY)
+	@$(BROWSER) $(BIN)/python -m pytest tests/wheel.py tests/frameworks.py tests/on_dask.py tests/book/accessibility.py tests/companion/from_cpp.py
 
 test-units: $(READY)
 	$(PYTEST) tests nalm --ignore=tests/book
