@@ -70,7 +70,10 @@ def execute(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
     go into starting a kernel each and importing the library again.
     """
     manager, client = start_new_kernel(
-        startup_timeout=120, kernel_name="python3", cwd=str(tmp_path_factory.mktemp("kernel"))
+        startup_timeout=120,
+        kernel_name="python3",
+        cwd=str(tmp_path_factory.mktemp("kernel")),
+        extra_arguments=["--HistoryManager.enabled=False"],  # writes each cell to a disk
     )
 
     def execute(cells: list[nbformat.NotebookNode], **options: Any) -> list[nbformat.NotebookNode]:
