@@ -27,7 +27,7 @@ from nalm.records import PUBLISHED, experiments
 ROOT = Path(__file__).parents[2]
 READERS = {
     "desk": (1440, 900, "light"),
-    "desk, dark": (1440, 900, "dark"),
+    "desk, dark": (1280, 800, "dark"),  # of a laptop
     "phone": (390, 844, "dark"),
     "phone, light": (390, 844, "light"),
 }
