@@ -1,5 +1,5 @@
 """Say whether rows are as new as the code they depend on: a role for one experiment, a directive
-that lists all.
+that lists all, those that are alike together.
 
 ``{freshness}`division/no-redundancy``` is "fresh" or "older than the code it depends on". Both are
 answered when the book is built, so that no page says what was true when it was written.
@@ -33,11 +33,15 @@ class FreshnessRole(SphinxRole):
 class FreshnessList(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         always_read(self.env)
+        alike: dict[str, list[str]] = {}
+        for name in (every := experiments()):
+            alike.setdefault(of(name), []).append(name)
         items = nodes.bullet_list()
-        for name in experiments():
-            items += nodes.list_item(
-                "", nodes.paragraph("", "", nodes.literal(text=name), nodes.Text(f": {of(name)}"))
-            )
+        for fresh, names in alike.items():
+            said = nodes.paragraph("", f"{fresh}, {len(names)} of {len(every)} results files: ")
+            for place, name in enumerate(names):
+                said += [nodes.Text(", " if place else ""), nodes.literal(text=name)]
+            items += nodes.list_item("", said)
         return [items]
 
 
