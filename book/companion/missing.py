@@ -172,6 +172,8 @@ QUEUE: tuple[Job, ...] = (
     _seeded("Figure 7", hidden_sizes.JUDGED_FROM),
     # by then the NAU of Figure 14 is solved on a thousand digits in print, on average
     _digits("Figures 13 and 14", "sum", 5, 200),
+    # in steps, as those of a step are recorded together when the last ends
+    *(_seeded(what, 25) for what in SEEDED if what.startswith("Table")),
     *(_seeded(what, 100 if what.startswith("Table") else 50) for what in SEEDED),
     *_digit_jobs(10, digit_runs.HORIZON),
     *(job for seeds in (5, 10) for job in _digit_jobs(seeds, digit_runs.EPOCHS)),

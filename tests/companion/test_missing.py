@@ -166,7 +166,7 @@ def test_jobs_are_named_by_whole_words(tmp_path, monkeypatch):
     monkeypatch.setattr(missing, "train", lambda results, queue, device: queues.append(queue) or [])
     for only in ("Table 6, ×, 10", "Table 6"):
         assert missing.main([str(tmp_path), "--only", only]) == 0
-    assert [job.what for job in queues[0]] == ["nau-nmu Table 6, ×, 10 seeds"] and len(queues[1]) == 6
+    assert [job.what for job in queues[0]] == ["nau-nmu Table 6, ×, 10 seeds"] and len(queues[1]) == 9
 
 
 SUMS = [job for job in QUEUE if job.results == "nau-nmu/replay"]
