@@ -48,6 +48,23 @@ def ask(folder, asked, scheduler=""):
     )
 
 
+def check_rows_and_progress(folder, scheduler, capfd):
+    """All rows arrive once, and progress is shown."""
+    rows = ask(folder / "cluster", runs(5), scheduler)
+    shown = capfd.readouterr().err
+    assert (
+        all(f"{number} of 10 runs" in shown for number in (0, 2, 4, 6, 8, 10))
+        and "100%" in shown
+        and "run-iterations/s" in shown
+    )
+    assert rows.equals(ask(folder / "here", runs(5)))
+    store = Store(folder / "cluster", EXPERIMENT)
+    assert store.read()["key"].is_unique and len(store.read()) == 10
+    assert len(store.sidecar()["batches"]) == 5 and all(
+        batch["threads"] == 1 for batch in store.sidecar()["batches"].values()
+    )
+
+
 @pytest.fixture(autouse=True)
 def one_ensemble_per_structure(monkeypatch):
     monkeypatch.setattr(memoised, "cores", lambda: 1)
@@ -116,19 +133,7 @@ def test_a_worker_with_the_file_of_a_unit_trains_it_and_one_without_says_so(dask
 
 
 def test_all_rows_arrive_once_and_progress_is_shown(dask, tmp_path, capfd):
-    rows = ask(tmp_path / "cluster", runs(5), dask.address)
-    shown = capfd.readouterr().err
-    assert (
-        all(f"{number} of 10 runs" in shown for number in (0, 2, 4, 6, 8, 10))
-        and "100%" in shown
-        and "run-iterations/s" in shown
-    )
-    assert rows.equals(ask(tmp_path / "here", runs(5)))
-    store = Store(tmp_path / "cluster", EXPERIMENT)
-    assert store.read()["key"].is_unique and len(store.read()) == 10
-    assert len(store.sidecar()["batches"]) == 5 and all(
-        batch["threads"] == 1 for batch in store.sidecar()["batches"].values()
-    )
+    check_rows_and_progress(tmp_path, dask.address, capfd)
 
 
 def test_workers_tell_how_far_they_are(dask, tmp_path):

@@ -7,10 +7,10 @@ import socket
 import pytest
 from companion.experiment.parameters import check
 from distributed import LocalCluster
-from on_dask import EXPERIMENT, ask, runs
+from on_dask import EXPERIMENT, ask, check_rows_and_progress, runs
 
 from nalm import extras
-from nalm.records import Store, check_scheduler, cluster, memoised, run_all
+from nalm.records import check_scheduler, cluster, memoised, run_all
 
 
 @pytest.fixture(autouse=True)
@@ -29,19 +29,7 @@ def scheduler():
 
 
 def test_all_rows_arrive_once_and_progress_is_shown(scheduler, tmp_path, capfd):
-    rows = ask(tmp_path / "cluster", runs(5), scheduler)
-    shown = capfd.readouterr().err
-    assert (
-        all(f"{number} of 10 runs" in shown for number in (0, 2, 4, 6, 8, 10))
-        and "100%" in shown
-        and "run-iterations/s" in shown
-    )
-    assert rows.equals(ask(tmp_path / "here", runs(5)))
-    store = Store(tmp_path / "cluster", EXPERIMENT)
-    assert store.read()["key"].is_unique and len(store.read()) == 10
-    assert len(store.sidecar()["batches"]) == 5 and all(
-        batch["threads"] == 1 for batch in store.sidecar()["batches"].values()
-    )
+    check_rows_and_progress(tmp_path, scheduler, capfd)
 
 
 def test_an_error_of_a_worker_arrives_here(scheduler, tmp_path):
