@@ -45,7 +45,9 @@ def formula(
 
     Raises:
         ImportError: SymPy is not installed.
-        ValueError: the model takes another number of inputs, or cannot be copied, as with pruned weights.
+        TypeError: names that are neither texts nor symbols.
+        ValueError: two names are the same; the model takes another number of inputs, or cannot be copied, as
+            with pruned weights.
         NotImplementedError: the model contains an operation that has no symbol here, or is on ``meta``.
 
     Example:
@@ -60,6 +62,7 @@ def formula(
         ((x1 + x2)*(x3 + x4),)
     """
     _needs_sympy()
+    _check_names(names)
     import sympy
     from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -88,8 +91,9 @@ def formula_error(
 
     Raises:
         ImportError: SymPy is not installed.
-        ValueError: formulas of other names or of another number, no inputs or other ones than these, or a
-            model that cannot be copied, as with pruned weights.
+        TypeError: names that are neither texts nor symbols.
+        ValueError: two names are the same; formulas of other names or of another number, no inputs or other
+            ones than these, or a model that cannot be copied, as with pruned weights.
 
     Example:
         >>> import torch
@@ -103,6 +107,7 @@ def formula_error(
         True
     """
     _needs_sympy()
+    _check_names(names)
     import sympy
 
     free = {str(symbol): symbol for one in formulas for symbol in one.free_symbols}
@@ -125,6 +130,15 @@ def formula_error(
         )
     expected = np.stack([np.broadcast_to(column, len(inputs)) for column in compute(*columns)], -1)
     return float(np.abs(found.double().numpy() - expected).max())
+
+
+def _check_names(names: Sequence[str | sympy.Symbol]) -> None:
+    import sympy
+
+    if isinstance(names, str) or not all(isinstance(name, str | sympy.Symbol) for name in names):
+        raise TypeError(f"The names must be a list of texts or symbols, but are {names!r}.")
+    if len(set(map(str, names))) < len(names):
+        raise ValueError(f"The names must be different, but are {', '.join(map(str, names))}.")
 
 
 def _copied(model: nn.Module) -> nn.Module:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nalm.commands import exit_with
 from nalm.extras import train as _  # noqa: F401
 
 # isort: split
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Study", "compare"]
 
+MOST_SEEDS = 10_000
 COLUMNS = ["operation", "range", "model", "lr"]
 
 
@@ -171,6 +173,7 @@ def compare(
             raise TypeError(f"A task is a nalm.tasks.Task, as SingleModuleTask.on('U[1,2)'), not {task!r}.")
     rates = [checks.number("lr", rate) for rate in (lr if isinstance(lr, Iterable) else [lr])]
     iterations, seeds = checks.positive_int("iterations", iterations), checks.positive_int("seeds", seeds)
+    checks.at_most("seeds", seeds, MOST_SEEDS)
     if not (recipe is None or isinstance(recipe, Recipe)):
         raise TypeError(f"A recipe is a nalm.training.Recipe, not {recipe!r}.")
     runs = []
@@ -272,4 +275,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

@@ -136,6 +136,8 @@ def test_a_module_without_a_penalty_is_compared_as_well(tmp_path):
         ({"tasks": "mul"}, TypeError, "A task is a nalm.tasks.Task"),
         ({"units": nalm.NAU(2, 1)}, TypeError, r"A unit is a class, the name of one or a .*, not NAU\("),
         ({"units": [3]}, TypeError, "A unit is a class, the name of one or a .*, not 3"),
+        ({"seeds": 10**9}, ValueError, "seeds is 1000000000, but must be at most 10,000"),
+        ({"lr": float("nan")}, ValueError, "lr must be a finite number, but it is nan"),
         ({"seeds": 1.5}, TypeError, "seeds must be a positive integer, but it is 1.5"),
         ({"recipe": {"iterations": 4}}, TypeError, "A recipe is a nalm.training.Recipe, not {'iter"),
         ({"units": [Stack.of("NMU", 2)]}, ValueError, "The model has 2 outputs, but SingleModuleTask has 1"),

@@ -30,7 +30,10 @@ def execute(chapter: Path, timeout: int = 10 * HOURS) -> None:
             the file is as it was.
     """
     before = chapter.read_bytes()
-    notebook = nbformat.reads(before.decode(), as_version=4)
+    try:
+        notebook = nbformat.reads(before.decode(), as_version=4)
+    except Exception as error:  # of JSON, of the format, of its older versions
+        raise ValueError(f"{chapter} is no notebook ({type(error).__name__}).") from None
     client = NotebookClient(
         notebook,
         timeout=timeout,

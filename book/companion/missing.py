@@ -22,11 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+from nalm.commands import exit_with
 from nalm.records import run_all
-from nalm.records.folders import PUBLISHED
+from nalm.records.folders import PUBLISHED, results_folder
 from nalm.records.keys import keys_of
 from nalm.records.provenance import is_gpu
-from nalm.training import Run
+from nalm.training import Run, check_device
 
 from companion.beyond import leaderboard, tuned
 from companion.nau_nmu import digit_runs, hidden_sizes, settings, subset_shapes
@@ -118,7 +119,7 @@ SEEDED: Mapping[str, tuple[str, Callable[[int], Sequence[Run]]]] = {
         ARITHMETIC,
         lambda seeds: settings.subset_runs(list(settings.arms()), ["add", "sub"], seeds),
     ),
-    "Table 6, ÷, √ and z²": (
+    "Table 6, ÷, √ and a²": (
         ARITHMETIC,
         lambda seeds: settings.subset_runs(list(settings.arms()), ["div", "root", "squared"], seeds),
     ),
@@ -320,6 +321,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not queue:
             raise ValueError(f"No job has {options.only!r} in its name; --list says what there is.")
+        check_device(options.device)
+        results_folder(options.results)
         if options.list:
             print(listed(table(options.results, queue)))
             return 0
@@ -338,4 +341,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

@@ -13,6 +13,7 @@ import re
 import numpy as np
 import torch
 from matplotlib import rc_context
+from nalm.commands import exit_with
 from nalm.records.folders import PUBLISHED
 
 from companion.figures import Figure, style, unit_style
@@ -89,4 +90,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    exit_with(main)

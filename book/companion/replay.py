@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any, Literal, get_args
 
 import pandas as pd
+from nalm.commands import exit_with
 from nalm.models import Layer, Stack
 from nalm.records import PUBLISHED, Store, experiments, recorded_runs, run_all
 from nalm.records.verification import rebuilt
@@ -200,7 +201,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         runs = replays(options.experiment, options.stream, tuple(options.model), options.seeds)
         rows = run_all(runs, f"{options.experiment.partition('/')[0]}/replay", options.results)
-    except ValueError as error:
+    except (ValueError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     print(rows.groupby(["model", "range"], sort=False)["success"].agg(solved="sum", runs="count").to_string())
@@ -208,4 +209,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

@@ -78,5 +78,11 @@ def _say(sentence: str, code: int) -> int:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, _end_soon)
-    _let_processes_write_to(Path(sys.argv[2]).with_suffix(".log"))
+    if len(sys.argv) < 3:
+        sys.exit(_say("Name a chapter and where it is written, executed.", 2))
+    log = Path(sys.argv[2]).with_suffix(".log")
+    try:
+        _let_processes_write_to(log)
+    except OSError as refused:
+        sys.exit(_say(f"{log} cannot be written ({refused.strerror}); name another place.", 2))
     sys.exit(main(*sys.argv[1:]))

@@ -6,7 +6,7 @@ import inspect
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, PositiveInt, model_validator
+from pydantic import BeforeValidator, Field, PositiveInt, model_validator
 from torch import nn
 
 from nalm.models.outline import outline
@@ -65,7 +65,7 @@ class Layer(Value):
     """
 
     unit: Annotated[str, BeforeValidator(_named)]
-    out_features: PositiveInt = 1
+    out_features: Annotated[int, Field(gt=0, lt=2**31)] = 1
     options: Annotated[dict[str, Any], BeforeValidator(_plain)] = {}
 
     @model_validator(mode="after")

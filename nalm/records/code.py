@@ -40,6 +40,7 @@ __all__ = [
     "OLDER",
     "Freshness",
     "code",
+    "code_of_all",
     "code_on_disk",
     "codes",
     "entrances",
@@ -110,6 +111,15 @@ def code(run: Run, sources: dict[str, str] | None = None) -> str:
     return _hash(_definitions(tuple(sorted(sources.items()))), *_entrances(run, classes))
 
 
+def code_of_all(runs: Iterable[Run]) -> str:
+    """The code of runs that are trained together; several where they have penalties or ranges of other kinds,
+    which make no difference in structure.
+    """
+    configurations = {run.configuration_key: run for run in runs}.values()
+    unlike = {json.dumps(_shape(run.full_configuration), sort_keys=True): run for run in configurations}
+    return " ".join(sorted({code(run) for run in unlike.values()}))
+
+
 def entrances(run: Run) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
     """Where the code of a run is entered, as modules and names in them, and the names of methods and entries
     that it asks for.
@@ -130,9 +140,22 @@ def _entrances(run: Run, classes: frozenset[type]) -> tuple[frozenset[tuple[str,
 
 def _classes(run: Run) -> frozenset[type]:
     """Those of the modules and descriptions that a run is made of, and of what trains it."""
+    return frozenset({*_parts(run), *(type(value) for value in _values(run)), trainer_of(run)})
+
+
+_PARTS: dict[tuple[type[Value], str, int], frozenset[type]] = {}
+
+
+def _parts(run: Run) -> frozenset[type]:
+    """The classes of the modules of a run's model."""
+    described = type(run.model), run.model.canonical(), run.task.in_features
+    if described in _PARTS:
+        return _PARTS[described]
     with outline():  # only to see which classes there are
-        parts = {type(part) for part in run.model.build(run.task.in_features).modules()}
-    return frozenset({*parts, *(type(value) for value in _values(run)), trainer_of(run)})
+        found = frozenset({type(part) for part in run.model.build(run.task.in_features).modules()})
+    if all(one.__module__.startswith(("nalm.", "torch.")) for one in found):  # one's own may be defined anew
+        _PARTS[described] = found
+    return found
 
 
 def _values(value: Any) -> Iterator[Value]:
@@ -221,14 +244,16 @@ def codes(rows: pd.DataFrame, sidecar: dict[str, Any]) -> pd.DataFrame:
     ones and its ``way`` through the code, NaN where that is not known.
     """
     configurations, known = rows["key"].str.rpartition("-")[0], sidecar["configurations"]
-    alike: dict[str, str | None] = {}  # a search has thousands of configurations that differ in a rate only
-    current = {}
+    # A search has thousands of configurations that differ in a rate only.
+    alike: dict[str, tuple[str, str] | None] = {}
+    current, ways = {}, {}
     for key in configurations.unique():
-        shape = json.dumps(_shape(known.get(key)), sort_keys=True)
+        shape = json.dumps(_shape(configuration := known.get(key)), sort_keys=True)
         if shape not in alike:
-            alike[shape] = _code_of_configuration(known.get(key))
-        current[key] = with_torch(alike[shape], torch.__version__)
-    ways = {key: way(known[key]) for key in configurations.unique() if current[key] is not None}
+            now = with_torch(_code_of_configuration(configuration), torch.__version__)
+            alike[shape] = (now, way(configuration)) if now and configuration else None
+        if found := alike[shape]:
+            current[key], ways[key] = found
     recorded = [
         _recorded(sidecar["batches"].get(batch, {}), key)
         for batch, key in zip(rows["batch"], configurations, strict=True)

@@ -138,7 +138,8 @@ def differences(
 
     def compare(what: str, distance: Callable[..., float], accepted: float, shown: str = "") -> None:
         apart = distance(row)
-        accepted += tolerances.spread * max((distance(one) for one in others), default=0.0)
+        if tolerances.spread:  # a twin may be infinitely far away
+            accepted += tolerances.spread * max((distance(one) for one in others), default=0.0)
         if apart > accepted:
             found.append(
                 f"{what} {shown or f'differ by up to {apart:.3g}'}, more than the accepted {accepted:.3g}"

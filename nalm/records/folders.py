@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from platformdirs import user_data_path
@@ -26,6 +27,8 @@ def results_folder(results: str | Path) -> Path:
     >>> results_folder("") == LOCAL
     True
     """
+    if not isinstance(results, str | os.PathLike):
+        raise TypeError(f"results must be '', 'publish' or the path of a folder, but it is {results!r}.")
     results = str(results)
     if results == "":
         return LOCAL

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from nalm.records.code import code, code_on_disk, with_torch
+from nalm.records.code import code_of_all, code_on_disk, with_torch
 from nalm.records.provenance import provenance
 from nalm.training import Ensemble, Log, Run
 from nalm.training.checkpoint import PARTS, SealedCheckpoint
@@ -46,7 +46,7 @@ def checkpoint_of(
 
     It is written every half a minute; of a large model by itself at every evaluation, the last one included.
     """
-    made_with = f"{with_torch(code(runs[0]), torch.__version__)}"
+    made_with = f"{with_torch(code_of_all(runs), torch.__version__)}"
     name = hashlib.sha256("".join([made_with, *(run.key for run in runs)]).encode()).hexdigest()[:16]
     every = 0.0 if runs[0].model.one_by_one and len(runs) == 1 else CHECKPOINT_SECONDS
     return SealedCheckpoint(folder / CHECKPOINTS / f"{name}.pt", every, warn, PARTS)

@@ -59,8 +59,9 @@ def keep(runs: list[Run], folder: Path) -> None:
     ends_with_an_evaluation = run.recipe.iterations % run.recipe.log_interval == 0
     if ends_with_an_evaluation and (content := checkpoint_of(runs, folder).read()):
         state_of(run, folder).write(content | {"code": _code_of(run)})
-    for one in shorter(run):
-        state_of(one, folder).remove()
+    if state_of(run, folder).read():  # else a shorter one is the most that there is
+        for one in shorter(run):
+            state_of(one, folder).remove()
 
 
 def begin(runs: list[Run], folder: Path, trusted: Callable[[str], bool]) -> None:

@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import partial
@@ -29,10 +29,10 @@ from nalm.records.groups import checkpoint_of
 from nalm.records.keys import keys_of
 from nalm.records.row import whole_row_of
 from nalm.records.store import COLUMNS, NAMES, Store
-from nalm.records.workers import Team, cores, is_known_here_only, train_ensembles
+from nalm.records.workers import Team, cores, device_of, is_known_here_only, train_ensembles
 from nalm.tasks import Task
 from nalm.tasks.arithmetic import OperandTask
-from nalm.training import Log, Run, check_device
+from nalm.training import Log, Run
 from nalm.training.trial import try_units
 from nalm.values import Value
 
@@ -125,7 +125,10 @@ def run_all(
     0   NMU  U[1,2)     0    False
     1   NMU  U[1,2)     1    False
     """
-    runs, device = list(runs), str(device)  # a torch.device says what it is
+    runs, device = _checked(runs), str(device)  # a torch.device says what it is
+    if not (executor is None or isinstance(executor, Executor)):
+        raise TypeError(f"An executor is a concurrent.futures.Executor, not {executor!r}.")
+    also = [also] if isinstance(also, str) else list(also)
     keys = _keys(runs)
     _check_labels(runs)
     if (longest := max(run.recipe.iterations for run in runs)) > MOST_ITERATIONS:
@@ -135,7 +138,7 @@ def run_all(
     if executor is not None and scheduler:
         raise ValueError("Give an executor or the address of a scheduler, not both.")
     if executor is None and not scheduler:
-        check_device(device)  # elsewhere, the workers check it
+        device = device_of(device)  # elsewhere, the workers check it
     folder = results_folder(results)
     if fresh and folder == PUBLISHED:
         raise ValueError(
@@ -224,6 +227,14 @@ def _team(executor: Executor | None, scheduler: str) -> Iterator[tuple[Team | No
         yield Team(executor), getattr(executor, "_max_workers", None) or cores()
     else:
         yield None, cores()
+
+
+def _checked(runs: Iterable[Run] | Run) -> list[Run]:
+    runs = [runs] if isinstance(runs, Run) else list(runs)
+    for run in runs:
+        if not isinstance(run, Run):
+            raise TypeError(f"What is trained is a nalm.training.Run, not {run!r}.")
+    return runs
 
 
 def _keys(runs: list[Run]) -> list[str]:

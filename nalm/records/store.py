@@ -64,7 +64,7 @@ class Store:
     """
 
     def __init__(self, folder: str | Path, experiment: str) -> None:
-        if not re.fullmatch(r"[a-z0-9-]+/[a-z0-9-]+", experiment):
+        if not re.fullmatch(r"[a-z0-9-]+/[a-z0-9-]+", str(experiment)):
             raise ValueError(
                 "An experiment is named '<paper>/<name>' in small letters, digits and hyphens, "
                 f"not {experiment!r}."

@@ -30,8 +30,8 @@ from nalm.records.folders import LOCAL, PUBLISHED
 from nalm.records.provenance import is_gpu
 from nalm.records.row import whole_row_of
 from nalm.records.store import Store
-from nalm.records.workers import train_ensembles
-from nalm.training import Run, check_device
+from nalm.records.workers import device_of, train_ensembles
+from nalm.training import Run
 from nalm.training.compiler import obstacle
 from nalm.units.checks import choose
 
@@ -236,7 +236,7 @@ def verify_rows(
     """
     if rows < 0:
         raise ValueError(f"The number of rows to verify is {rows}, but must be 0 or more.")
-    check_device(device)
+    device = device_of(device)
     known = experiments(folder)
     if not known:
         raise ValueError(f"There are no rows to verify: {folder} holds no results.")

@@ -26,17 +26,29 @@ import torch
 
 from nalm.models import NODE
 from nalm.own import IN_A_NOTEBOOK
-from nalm.records.code import code
+from nalm.records.code import code_of_all
 from nalm.records.groups import POLL_SECONDS, Group, News, Trained, train_group
 from nalm.records.processes import own_processes
-from nalm.training import Ensemble, Run, worth_compiling
+from nalm.training import Ensemble, Run, check_device, worth_compiling
 from nalm.training.lockstep import batches_of
 from nalm.training.trainers import trainer_of
 
-__all__ = ["Team", "cores", "train_ensembles"]
+__all__ = ["Team", "cores", "device_of", "train_ensembles"]
 
 _TURN = threading.Lock()
 _parent: tuple[Any, Any]
+
+
+def device_of(name: str) -> str:
+    """The name of a device that is there. ``"cpu"`` has no number: PyTorch takes one and ignores it.
+
+    Raises:
+        ValueError: as of :func:`nalm.training.check_device`.
+
+    >>> device_of("cpu:1")
+    'cpu'
+    """
+    return "cpu" if check_device(name).type == "cpu" else name
 
 
 def _say_nothing(news: News) -> None:
@@ -243,7 +255,7 @@ def _by(
 
 
 def _codes(group: Group) -> list[str]:
-    return [code(runs[0]) for runs in group.values()]
+    return [code_of_all(runs) for runs in group.values()]
 
 
 def _submitted(executor: Executor, *arguments: Any) -> Future[list[Trained | Exception]]:

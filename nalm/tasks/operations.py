@@ -30,6 +30,10 @@ OPERATIONS: dict[str, Callable] = {
 """name -> op(a, b). ``squared``, ``root`` and ``reciprocal`` ignore b."""
 
 
+LONGEST = 500
+"""Characters of an expression; Python cannot read one of any depth."""
+
+
 def operation(name: str) -> Callable:
     """The operation of that name, or what an expression of a and b computes.
 
@@ -48,9 +52,11 @@ def operation(name: str) -> Callable:
 
 @cache
 def _computed(expression: str) -> Callable:
+    if len(str(expression)) > LONGEST:
+        raise ValueError(f"An operation is written in at most {LONGEST} characters, not {len(expression)}.")
     try:
         tree = ast.parse(expression, mode="eval")
-    except SyntaxError:
+    except (SyntaxError, MemoryError, RecursionError):
         tree = ast.Expression(ast.Constant(None))
     for node in ast.walk(tree):
         if not (

@@ -48,6 +48,10 @@ class Uniform(Value):
     def _not_empty(self) -> Uniform:
         if not self.low < self.high:
             raise ValueError(f"A range needs low < high, but got [{self.low:g}, {self.high:g}).")
+        if max(-self.low, self.high, self.high - self.low) > torch.finfo(torch.float32).max:
+            raise ValueError(
+                f"A range is of numbers of 32 bits, up to 3.4e38, but got [{self.low:g}, {self.high:g})."
+            )
         return self
 
     def __str__(self) -> str:

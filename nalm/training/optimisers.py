@@ -7,7 +7,6 @@ State: a dict of tensors per slot, shaped like the parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Literal
 
 import torch
@@ -17,8 +16,6 @@ from torch import Tensor
 from nalm.values import Value
 
 __all__ = ["LBFGS", "SGD", "Adam", "HagerZhangLBFGS", "Optimiser", "RMSProp"]
-
-Tensors = dict[str, Tensor]
 
 
 class Adam(Value):
@@ -122,4 +119,3 @@ class HagerZhangLBFGS(LBFGS):
 
 
 Optimiser = Adam | SGD | RMSProp
-Update = Callable[..., tuple[Tensor, ...]]

@@ -47,8 +47,19 @@ def number(name: str, value: Any, low: float = float("-inf"), high: float = floa
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, but it is {value!r} ({type(value).__name__}).")
     if not low <= float(value) <= high:
-        raise ValueError(f"{name} must be a number in [{low}, {high}], but it is {value!r}.")
+        raise ValueError(f"{name} must be {_within(low, high)}, but it is {value!r}.")
     return float(value)
+
+
+def _within(low: float, high: float) -> str:
+    bounded = low > float("-inf") or high < float("inf")
+    return f"a number in [{low}, {high}]" if bounded else "a finite number"
+
+
+def at_most(name: str, value: int, most: int) -> None:
+    """A ``ValueError`` of one sentence if ``value`` is more."""
+    if value > most:
+        raise ValueError(f"{name} is {value}, but must be at most {most:,}.")
 
 
 def floating_point(name: str, value: Any) -> torch.dtype | None:

@@ -162,12 +162,6 @@ def clamped(x: Tensor, low: float | None = None, high: float | None = None) -> T
     return torch.where(inside, x, x.detach().clamp(low, high))
 
 
-@torch.no_grad()
-def clamp_(parameter: Tensor, low: float, high: float) -> None:
-    """Clamp a parameter in place. Written as a copy because ``vmap`` has no rule for the in-place clamp."""
-    parameter.copy_(parameter.clamp(low, high))
-
-
 def nac_weight(weight_tanh: Tensor, weight_sigmoid: Tensor) -> Tensor:
     r"""The NAC weight :math:`\tanh(\hat W) \odot \sigma(\hat M)`, biased towards {-1, 0, 1}."""
     return torch.tanh(weight_tanh) * torch.sigmoid(weight_sigmoid)

@@ -43,7 +43,7 @@ def ramp(step: float, start: float, end: float) -> float:
         >>> [ramp(step, 100, 200) for step in (0, 100, 150, 200, 1000)]
         [0.0, 0.0, 0.5, 1.0, 1.0]
     """
-    if end <= start:
+    if not end > start:
         raise ValueError(f"A ramp ends after it starts, but start={start} and end={end}.")
     return min(max((step - start) / (end - start), 0.0), 1.0)
 

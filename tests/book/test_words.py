@@ -35,7 +35,7 @@ REPLACED: dict[str, tuple[str, set[str]]] = {
         "initial weights that lead to the solution",
         {"division/distributions", "division/mixed-signs", "nau-nmu/units"},
     ),
-    r"with room": ("margin", {"division/small-numbers"}),
+    r"(with|a|the) room": ("margin", set()),
     r"twins?": ("pair of the same seed", {"beyond/verify", "npu/simple-arithmetic"}),
     r"yardsticks?": ("reference", {"nau-nmu/sequential-mnist"}),
     r"parting": ("differing", {"nau-nmu/start"}),

@@ -125,6 +125,7 @@ def test_only_the_outer_one_of_imports_counts_and_only_in_this_thread() -> None:
     [
         (["division-3"], "division-2"),
         (["--share", "0"], "share=0"),
+        (["--share", "inf"], "share=inf, but must be finite and more than 0"),
         (["--processes", "-1"], "processes=-1"),
         (["--runs", "0"], "runs=0"),
         (["--record", "/dev/null/measured.json"], "The record cannot be written to /dev/null"),

@@ -1,8 +1,11 @@
 """Rows that are older than their code are confirmed by a sample that comes out the same, by nothing less."""
 
+import json
+
+import pandas as pd
 import pytest
 from companion.verification import __main__ as verify
-from companion.verification import confirm
+from companion.verification import confirm, confirmation
 
 from nalm.models import Stack
 from nalm.records import PUBLISHED, Store, code, freshness, run_all
@@ -50,6 +53,30 @@ def edit(monkeypatch):
         monkeypatch.setattr(code, "_sources", lambda: code.LOADED)
 
     return edit
+
+
+def test_the_sample_does_not_depend_on_the_order_of_rows():
+    batches = pd.DataFrame({"batch": list("abcdefgh")})
+    assert confirmation._drawn(batches, 3, seed=2) == confirmation._drawn(batches[::-1], 3, seed=2)
+
+
+def test_what_was_not_compiled_is_not_compiled_again(recorded, edit, monkeypatch):
+    store = Store(recorded, EXPERIMENT)
+    sidecar = store.sidecar()
+    first, *others = sidecar["batches"].values()
+    first["compiled"] = True
+    assert [batch["compiled"] for batch in others] == [False] * len(others) != []
+    store.sidecar_file.write_text(json.dumps(sidecar))
+    train, asked = confirmation.train_ensembles, {}
+
+    def noted(ensembles, *arguments, compiled, **how):
+        asked[compiled] = len(ensembles)
+        return train(ensembles, *arguments, compiled=compiled, **how)
+
+    monkeypatch.setattr(confirmation, "train_ensembles", noted)
+    edit("nalm.training.update", "return ", "return 1 * ")
+    confirm(EXPERIMENT, ensembles=9, folder=recorded, progress=False)
+    assert asked == {None: 1, False: len(others)}
 
 
 def test_a_change_that_changes_no_result_is_confirmed(recorded, edit):
@@ -149,7 +176,8 @@ def test_published_confirmations_name_rows_that_are_there():
 
 
 @pytest.mark.parametrize(
-    "option", [["--key", "abc"], ["--stale"], ["--device", "cuda"], ["--iterations", "5"]]
+    "option",
+    [["--key", "abc"], ["--stale"], ["--device", "cuda"], ["--iterations", "5"], ["--receipt", "a.json"]],
 )
 def test_options_that_a_confirmation_does_not_have_are_refused(option, tmp_path, capsys):
     assert verify.main(["--confirm", *option, "--folder", str(tmp_path)]) == 2

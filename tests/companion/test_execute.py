@@ -35,6 +35,14 @@ def test_what_failed_or_is_not_the_books_is_not_written(tmp_path, source, said):
     assert path.read_bytes() == before
 
 
+def test_what_is_no_notebook_is_said(tmp_path):
+    path = tmp_path / "a.ipynb"
+    for content in ("{}", "nothing"):
+        path.write_text(content)
+        with pytest.raises(ValueError, match=r"a.ipynb is no notebook \(\w+\)\.$"):
+            execute(path)
+
+
 def test_what_was_edited_meanwhile_is_not_lost(tmp_path):
     path = chapter(
         tmp_path / "a.ipynb", "text = open('a.ipynb').read()\nopen('a.ipynb', 'w').write(text + ' ')"

@@ -206,6 +206,18 @@ def test_a_unit_of_ones_own_stands_among_the_others(tmp_path, monkeypatch, capsy
 # The search
 
 
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        (["--seeds", "10001"], "seeds is 10001, but must be at most 10,000"),
+        (["--iterations", "0"], "iterations"),
+    ],
+)
+def test_numbers_of_a_unit_of_ones_own_are_refused(number, sentence, capsys):
+    assert board.main(["NMU", *number]) == 2
+    assert sentence in capsys.readouterr().err
+
+
 def test_every_unit_has_the_same_budget_and_settings_of_its_own():
     for operation in OPERATIONS:
         sizes = {

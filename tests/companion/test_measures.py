@@ -119,6 +119,7 @@ def test_without_spread_the_interval_is_students_and_stays_in_bounds():
     assert (one.estimate, one.n) == (7000.0, 1) and math.isnan(one.low) and math.isnan(one.high)
     started_solved = measures.solved_at([0.0, 1000.0, 50_000.0])
     assert started_solved.low == 0.0 and started_solved.high > 50_000
+    assert np.isfinite(measures.solved_at([0.0, 1000.0, 2000.0, 3000.0]).high)
     tiny = measures.sparsity_error([0.0, 0.0, 1e-12])
     assert tiny.low == 0.0 and 0 < tiny.high < 1e-11
     assert measures.sparsity_error([0.7, 0.7]) == Interval(0.5, 0.5, 0.5, 2)
@@ -210,6 +211,11 @@ def test_summarise_counts_solved_runs_only(rows):
     assert nmru["solved"] == 0 and nmru["success_high"] < 1 and math.isnan(nmru["solved_at_mean"])
     assert measures.summarise(rows, by=[])["n"].tolist() == [5]
     assert measures.summarise(rows, by="model")["n"].tolist() == [3, 2]
+
+
+def test_runs_without_a_label_are_a_group(rows):
+    unlabelled = rows.assign(model=["NRU", "NRU", None, "NMRU", "NMRU"])
+    assert measures.summarise(unlabelled, by=["model"])["n"].tolist() == [2, 1, 2]
 
 
 def test_bad_input_is_one_sentence(rows):

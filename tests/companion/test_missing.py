@@ -1,11 +1,14 @@
 """What is still missing is trained in order, once, into a store of its own."""
 
 import inspect
+import json
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from companion import missing
 from companion.missing import QUEUE, Job, left, listed, table, train
 from companion.nau_nmu.digit_runs import EPOCHS, HORIZON, ITERATIONS, digit_runs
@@ -52,6 +55,31 @@ def test_what_is_recorded_is_not_left(tmp_path):
     list(train(tmp_path, [job("some", 1)]))
     assert [run.seed for run in left(job("all", 0, 1, 2), tmp_path)[1].values()] == [0, 2]
     assert left(job("some", 1), tmp_path / "else", tmp_path)[1] == {}
+
+
+def test_what_another_file_records_is_not_left(tmp_path):
+    list(train(tmp_path, [job("some", 1)]))
+    elsewhere = Job("all", "demo/others", lambda: [RUN.but(seed=1)], also=("demo/missing",))
+    assert left(elsewhere, tmp_path, tmp_path)[1] == {}
+
+
+def test_the_hours_are_those_of_the_call(tmp_path, monkeypatch):
+    clock = iter([1000.0, 1000.0 + 7200.0])
+    monkeypatch.setattr(missing, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(missing, "run_all", lambda *asked, **how: None)
+    assert list(train(tmp_path, [job("all", 0, 1)])) == [
+        "all: 2 runs trained in 2.00 hours, all 2 are recorded"
+    ]
+
+
+def test_a_gpu_says_nothing_of_the_pace_of_a_core(tmp_path):
+    list(train(tmp_path, [job("some", 1)]))
+    store = Store(tmp_path, "demo/missing")
+    sidecar = store.sidecar()
+    for batch in sidecar["batches"].values():
+        batch["device"] = "NVIDIA H200"
+    store.sidecar_file.write_text(json.dumps(sidecar))
+    assert np.isnan(table(tmp_path, [job("all", 0, 1)])["hours"].item())
 
 
 def test_the_table_says_what_is_left_and_the_hours(tmp_path):
@@ -123,6 +151,15 @@ def test_a_horizon_is_the_beginning_of_the_full_length(operation):
         assert one.key != other.key and one.key in {run.key for run in shorter(other)}
 
 
+@pytest.mark.parametrize("ask", [[], ["--list"]])
+def test_where_rows_go_and_what_trains_them_is_checked_first(ask, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert missing.main([str(tmp_path / "file"), *ask]) == 2
+    assert "is a file; allowed are" in capsys.readouterr().err
+    assert missing.main([str(tmp_path), "--device", "gpu", *ask]) == 2
+    assert capsys.readouterr().err.startswith("Unknown device 'gpu'")
+
+
 def test_a_stopped_training_says_how_it_goes_on(tmp_path, monkeypatch, capsys):
     def stopped(*arguments):
         raise KeyboardInterrupt
@@ -140,6 +177,7 @@ def test_on_cores_compiled_code_is_called_from_cpp(device, called, tmp_path, mon
     monkeypatch.delenv("TORCHINDUCTOR_CPP_WRAPPER")
     monkeypatch.setattr(missing, "yield_to_others", lambda: None)
     monkeypatch.setattr(missing, "train", lambda *arguments: [])
+    monkeypatch.setattr(missing, "check_device", torch.device)  # there need be none
     assert missing.main([str(tmp_path), "--device", device]) == 0
     assert os.environ.get("TORCHINDUCTOR_CPP_WRAPPER") == called
     assert ("CUTLASS" in os.environ["PYTHONWARNINGS"]) == bool(called)

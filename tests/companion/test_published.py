@@ -1,5 +1,6 @@
 """Every published table loads, is as long as it should be, and agrees with what the papers print."""
 
+import numpy as np
 import pytest
 from companion import measures, published
 
@@ -77,3 +78,49 @@ def test_bad_input_is_one_sentence():
         published.value(
             "division_values", item="Table 7", setting="2 inputs, no redundancy", model="Real NPU"
         )
+
+
+def test_the_printed_table_6_is_the_authors_file_rounded():
+    places = ["op", "model", "metric"]
+    exact = published.load("nau_nmu_table6_repo_fullprecision")
+    both = published.load("nau_nmu_table6").merge(exact, on=places, suffixes=("", "_exact"))
+    values = both.dropna(subset=["value", "value_exact"])
+    assert len(values) == 123
+    rounded = [float(f"{value:.2g}") for value in values["value_exact"]]
+    off = values[~np.isclose(values["value"], rounded, rtol=1e-9)]
+    # printed is 2.0 million, and in the file 1,932,665
+    assert off[places].to_numpy().tolist() == [["mul", "NAC•,NMU", "solved_at_step_mean"]]
+    rates = both[both["metric"] == "success_rate"].dropna(subset=["plus", "minus"], how="all")
+    for side in ("plus", "minus"):
+        known = rates.dropna(subset=[side, f"{side}_exact"])
+        assert len(known) > 30
+        np.testing.assert_allclose(known[side], known[f"{side}_exact"].round(2), atol=1e-9)
+
+
+def test_what_is_said_of_the_points_of_figure_4_of_the_npu_paper_follows_from_them():
+    points = published.load("npu_pareto").query("kind == 'run'").groupby("model")
+    said = published.load("npu_values").query("item == 'Fig 4'")
+    assert set(said["model"]) == set(points.groups) and (points.size() == 100).all()
+    asked = {
+        "best train MSE over 100 runs": lambda part: part["train_mse"].min(),
+        "median train MSE over 100 runs": lambda part: part["train_mse"].median(),
+        "runs with MSE < 0.1": lambda part: (part["train_mse"] < 0.1).sum(),
+        "runs with MSE < 1": lambda part: (part["train_mse"] < 1).sum(),
+        "runs with MSE > 1e4": lambda part: (part["train_mse"] > 1e4).sum(),
+        "sparsest run: parameters": lambda part: part["n_params_abs_gt_0.001"].min(),
+    }
+    known = said[said["metric"].isin(asked)]
+    assert len(known) == 6 * 3
+    for one in known.to_dict("records"):
+        found = asked[one["metric"]](points.get_group(one["model"]))
+        assert one["value"] == pytest.approx(found, rel=1e-3), one
+
+
+def test_the_median_sizes_of_figure_7_of_the_npu_paper_follow_from_its_points():
+    points = published.load("npu_fig7").replace({"task": {"add": "+", "mult": "x"}})
+    medians = points.groupby(["task", "model"])["n_params_abs_gt_0.01"].median()
+    said = published.load("npu_values")
+    said = said[(said["item"] == "Fig 7") & said["metric"].str.startswith("median number of parameters")]
+    assert len(said) == len(medians) == 20
+    for one in said.to_dict("records"):
+        assert one["value"] == medians[one["task"], one["model"]], one

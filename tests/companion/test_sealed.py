@@ -1,6 +1,8 @@
 """Files of results that are not rows: what is not what was written is refused in a sentence."""
 
+import errno
 import json
+import os
 import shutil
 import subprocess
 
@@ -23,6 +25,20 @@ def test_what_was_written_is_read(tmp_path):
     assert sealed.read_text(tmp_path / "some.csv") == "a,b\n1,λ\n"
     subprocess.run(["sha256sum", "--check", "--quiet", "some.csv.sha256"], cwd=tmp_path, check=True)
     assert {path.name for path in tmp_path.iterdir()} == {"some.json", "some.csv", "some.csv.sha256"}
+
+
+def test_what_cannot_be_written_leaves_nothing_behind(tmp_path, monkeypatch):
+    path = tmp_path / "board.csv"
+    sealed.write_text(path, "a\n1\n")
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        sealed.write_text(path, "a\n2\n")
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
 def test_the_book_s_are_whole():

@@ -106,6 +106,7 @@ def test_other_code_confirms_nothing(recorded, tmp_path, monkeypatch, executed, 
         executed,
     )
     if refused:
+        monkeypatch.setattr(sidebyside, "UPDATES", 4)  # it ends before them
         with pytest.raises(ValueError, match=f"The code before does not train: {refused}"):
             compared(*arguments)
     else:
@@ -200,8 +201,10 @@ def test_no_published_batch_is_damaged():
     assert {name: Store(PUBLISHED, name).damaged() for name in experiments()} == {
         name: [] for name in experiments()
     }
-    assert all(
-        "digest" in batch
-        for name in experiments()
-        for batch in Store(PUBLISHED, name).sidecar()["batches"].values()
-    )
+    for store in (Store(PUBLISHED, name) for name in experiments()):
+        seconds = store.read(checked=False).groupby("batch")["seconds"].agg(["size", "sum"])
+        for name, batch in store.sidecar()["batches"].items():
+            runs, total = seconds.loc[name]
+            assert "digest" in batch and batch["runs"] == runs, name
+            # a row has its share of the batch's seconds, with four decimals
+            assert batch["seconds"] == pytest.approx(total, abs=0.0051 + 5.1e-5 * runs), name

@@ -85,9 +85,33 @@ def test_ten_times_the_farthest_twin_is_accepted_as_well():
     ]
 
 
+def test_a_twin_that_has_no_number_excuses_nothing_where_twins_do_not_count():
+    alone = Tolerances(spread=0.0)
+    for twin in ({"test_mse": np.nan}, {"test_mse": 1e300}):
+        (said,) = found({"test_mse": 1.0}, others=[twin], tolerances=alone)
+        assert said.startswith("test_mse")
+
+
 def test_success_may_differ_where_it_does_among_the_twins():
     assert found({"success": False}, others=[{}, {"success": False}]) == []
     assert found({"success": False}, others=[{}, {}]) == ["success is recorded as False, retrained True"]
+
+
+@pytest.mark.parametrize(("interval", "near"), [(100, True), (99, False)])
+def test_a_lowest_error_may_be_reached_a_log_interval_earlier_or_later(interval, near):
+    run = RUN.but(recipe=RUN.recipe.but(log_interval=interval))
+    early, late = (ROW | {"lows": json.dumps({"test_2": [[0, 1.0], [at, 0.01]]})} for at in (100, 200))
+    for recorded, retrained in ((early, late), (late, early)):
+        said = differences(recorded, retrained, [], run, Tolerances())
+        assert [one.partition(" ")[0] for one in said] == ([] if near else ["lows"])
+
+
+def test_a_weight_that_is_a_number_on_one_side_only_is_infinitely_far_away():
+    lost = {"weights": weights(0.5, np.nan)}
+    for recorded, retrained in ((lost, {}), ({}, lost)):
+        (said,) = found(recorded, retrained)
+        assert said.startswith("weights")
+    assert found(lost, lost) == []
 
 
 def test_twins_differ_by_the_last_places_of_their_learning_rates():

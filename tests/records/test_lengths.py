@@ -1,6 +1,9 @@
 """A run of more updates goes on from the kept state of a shorter one, to the same row."""
 
+import errno
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -138,6 +141,23 @@ def test_what_does_not_end_with_an_evaluation_is_not_gone_on_from(tmp_path):
     ask([run(5)], tmp_path, keep_states=True)
     assert not list(folder_of(tmp_path).glob(".checkpoints/*"))
     assert [one.recipe.iterations for one in shorter(run(5))] == [4, 2]
+
+
+def test_a_shorter_state_stays_until_a_longer_one_is_there(tmp_path, updates, whole, monkeypatch):
+    ask([run(4)], tmp_path, keep_states=True)
+    ask([run(5)], tmp_path, keep_states=True)  # ends without an evaluation
+    kept, replace = state_of(run(4), folder_of(tmp_path)).path, os.replace
+
+    def full(source, target):
+        if Path(target).parent == kept.parent and Path(target).name.startswith(run(8).key):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.warns(UserWarning, match="cannot be written"):
+        ask([run(8)], tmp_path, keep_states=True)
+    monkeypatch.undo()
+    assert [file.name for file in kept.parent.glob("*.pt")] == [kept.name]
 
 
 def test_runs_that_share_an_ensemble_have_no_states(tmp_path):

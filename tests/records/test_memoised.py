@@ -11,10 +11,11 @@ import pytest
 from forked import PROCESSES
 
 from nalm.models import Stack
-from nalm.records import Store, cost, folders, groups, memoised, run_all
+from nalm.records import Store, code, cost, folders, groups, memoised, run_all
 from nalm.records.groups import checkpoint_of
+from nalm.records.provenance import is_gpu
 from nalm.tasks import SingleModuleTask, SubsetArithmeticTask, Uniform
-from nalm.training import SGD, Adam, Recipe, Run
+from nalm.training import SGD, Adam, Discretisation, Recipe, Run
 
 EXPERIMENT = "demo/memoised"
 # whose processes need not import torch each by themselves
@@ -252,6 +253,30 @@ def test_results_folders(tmp_path, monkeypatch):
         folders.results_folder("publish")
     with pytest.raises(ValueError, match="names the home of a user whom this machine does not know"):
         folders.results_folder("~no-such-user/rows")
+    for wrong in (None, 3, b"rows"):
+        with pytest.raises(TypeError, match="^results must be '', 'publish' or the path of a folder, but it"):
+            folders.results_folder(wrong)
+
+
+@pytest.mark.parametrize(
+    ("asked", "how", "error", "sentence"),
+    [
+        ([1], {}, TypeError, "^What is trained is a nalm.training.Run, not 1.$"),
+        (runs([0]), {"executor": 3}, TypeError, "^An executor is a concurrent.futures.Executor, not 3.$"),
+        (runs([0]), {"experiment": None}, ValueError, "^An experiment is named .* not None.$"),
+    ],
+)
+def test_what_is_no_run_no_name_and_no_executor_is_refused(asked, how, error, sentence, tmp_path):
+    with pytest.raises(error, match=sentence):
+        run_all(asked, **({"experiment": EXPERIMENT, "results": str(tmp_path), "progress": False} | how))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_by_itself_and_the_name_of_another_file(tmp_path, trained):
+    ask(runs([0]), tmp_path)
+    (run,) = runs([0])
+    rows = run_all(run, "demo/other", results=str(tmp_path), progress=False, also=EXPERIMENT)
+    assert len(rows) == len(trained) == 1
 
 
 SWEEP = """
@@ -348,6 +373,28 @@ def test_a_damaged_checkpoint_costs_time_only(tmp_path):
     checkpoint.path.write_bytes(b"damaged")
     rows = ask(runs([0]), tmp_path)
     assert rows["weights"].equals(whole["weights"]) and not checkpoint.path.exists()
+
+
+def test_a_checkpoint_belongs_to_the_code_of_all_its_runs(tmp_path, monkeypatch):
+    penalty = Discretisation(weight=1.0, start=10, end=20)
+    asked = runs([0]) + runs([1], penalties=(penalty,))
+    assert asked[0].structure() == asked[1].structure() and code.code(asked[0]) != code.code(asked[1])
+    place = checkpoint_of(asked, tmp_path).path
+    assert checkpoint_of(asked[:1], tmp_path).path != place
+    edited = code.LOADED["nalm.units.unit"].replace("[distance(getattr", "[2 * distance(getattr")
+    assert edited != code.LOADED["nalm.units.unit"]
+    alone = checkpoint_of(asked[:1], tmp_path).path
+    monkeypatch.setitem(code.LOADED, "nalm.units.unit", edited)
+    assert checkpoint_of(asked[:1], tmp_path).path == alone
+    assert checkpoint_of(asked, tmp_path).path != place
+
+
+def test_a_processor_has_no_number(tmp_path, trained):
+    rows = run_all(runs([0]), EXPERIMENT, results=str(tmp_path), device="cpu:7", progress=False)
+    origin = Store(tmp_path, EXPERIMENT).sidecar()["batches"][rows["batch"].iloc[0]]
+    assert not is_gpu(origin["device"])
+    with pytest.raises(ValueError, match="^Unknown device 'cpux'"):
+        run_all(runs([1]), EXPERIMENT, results=str(tmp_path), device="cpux", progress=False)
 
 
 def test_where_rows_come_from_is_said(tmp_path, monkeypatch, capsys):

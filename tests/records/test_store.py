@@ -530,3 +530,25 @@ def hold(rows_file, seconds):
     with Store(rows_file.parents[1], EXPERIMENT)._locked():
         (rows_file.parents[1] / "held").touch()
         time.sleep(seconds)
+
+
+def test_room_is_asked_for_all_that_will_be_written(tmp_path, monkeypatch):
+    """A file is replaced as a whole, so the old rows need room a second time."""
+    store, sizes = Store(tmp_path, EXPERIMENT), []
+    add(store, "a-0")
+    there = sum(file.stat().st_size for file in (store.rows_file, store.sidecar_file))
+    written = stores._written
+    monkeypatch.setattr(
+        stores, "_written", lambda file, content: (sizes.append(len(content)), written(file, content))[1]
+    )
+    store.make_room(3)
+    assert sizes == [there + 3 * stores.BYTES_PER_ROW]
+
+
+def test_a_row_that_is_added_while_others_are_read_is_no_damage(tmp_path, monkeypatch):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    before, sidecar = [store.sidecar()], Store.sidecar
+    add(store, "a-1")
+    monkeypatch.setattr(Store, "sidecar", lambda self: before.pop() if before else sidecar(self))
+    assert store.read()["key"].tolist() == ["a-0", "a-1"] and not before

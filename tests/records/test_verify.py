@@ -278,6 +278,9 @@ def test_only_short_runs_are_drawn_if_so_asked(recorded):
         ValueError, match="no rows of at most 100 iterations and 1e-06 seconds to verify in demo/verified"
     ):
         check(recorded, iterations=100, seconds=1e-6)
+    each = Store(recorded, EXPERIMENT).read()["seconds"].max()  # what an ensemble takes is that of its rows
+    with pytest.raises(ValueError, match="no rows of at most"):
+        check(recorded, seconds=1.5 * each)
 
 
 def test_one_row_is_verified_by_its_key(recorded):

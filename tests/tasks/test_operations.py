@@ -106,6 +106,8 @@ def test_its_targets_are_those_of_the_expression():
         ("a.real", "Unknown operation"),
         ("(lambda: 1)(a)", "Unknown operation"),
         ("a +", "Unknown operation"),
+        ("+".join(["a"] * 20_000), "at most 500 characters, not 39999"),
+        ("(" * 240 + "a" + ")" * 240, "Unknown operation"),
         *((one, "computes no number") for one in NO_NUMBERS),
         ("ad", "did you mean 'add'"),
     ],

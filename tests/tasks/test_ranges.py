@@ -92,6 +92,12 @@ def test_an_empty_range_is_refused():
         TruncatedNormal(mean=0.0, deviation=1.0, low=5.0, high=5.0)
 
 
+@pytest.mark.parametrize(("low", "high"), [(-1e308, 1e308), (1e39, 1e40), (-3e38, 3e38), (-1e39, 0.0)])
+def test_a_range_beyond_the_numbers_of_training_is_refused(low, high):
+    with pytest.raises(ValueError, match="^A range is of numbers of 32 bits, up to 3.4e38, but got"):
+        Uniform(low=low, high=high)
+
+
 @pytest.mark.parametrize(("low", "high"), [(5.0, 6.0), (-6.0, -5.0), (5.5, 5.6)])
 def test_the_tail_of_a_normal_distribution_is_drawn_from(low, high):
     range_ = TruncatedNormal(mean=0.0, deviation=1.0, low=low, high=high)

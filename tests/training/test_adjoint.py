@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.linalg import expm, expm_frechet
+from stopping import Interrupted, Stopping
 
 from nalm.models import NODE, AdjointNODE, Layer
 from nalm.records import code, run_all
@@ -139,24 +140,6 @@ def test_gradient_and_line_search_choose_the_trainer():
     assert trainer_of(run(0, node(NODE), finish=LBFGS(iterations=5))) is NODEEnsemble
     assert trainer_of(run(0, node(NODE), finish=finish)) is HagerZhangEnsemble
     assert trainer_of(run(0, finish=finish)) is trainer_of(run(0)) is AdjointEnsemble
-
-
-class Interrupted(Exception):
-    """Stands for what ends a process."""
-
-
-class Stopping(SealedCheckpoint):
-    """Interrupts the training after a number of writings."""
-
-    def __init__(self, path, left):
-        super().__init__(path, every=0)
-        self.left = left
-
-    def write(self, content):
-        super().write(content)
-        self.left -= 1
-        if not self.left:
-            raise Interrupted
 
 
 def test_an_interrupted_training_goes_on_to_the_same_bits(tmp_path):

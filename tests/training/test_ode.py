@@ -8,6 +8,7 @@ import pytest
 import scipy.optimize
 import torch
 from scipy.optimize import minimize, rosen, rosen_der
+from stopping import Interrupted, Stopping
 
 from nalm.models import NODE, Layer
 from nalm.records import Store, code, freshness, run_all
@@ -79,24 +80,6 @@ def test_a_run_learns_the_same_in_any_company():
     np.testing.assert_allclose(together.errors["valid"][:, 3], alone.errors["valid"][:, 0], rtol=1e-6)
     assert (together.errors["valid"][-1] < together.errors["valid"][0]).all()
     assert together.iterations.tolist() == [0, 3, 11]
-
-
-class Interrupted(Exception):
-    """Stands for what ends a process."""
-
-
-class Stopping(SealedCheckpoint):
-    """Interrupts the training after a number of writings."""
-
-    def __init__(self, path, left):
-        super().__init__(path, every=0)
-        self.left = left
-
-    def write(self, content):
-        super().write(content)
-        self.left -= 1
-        if not self.left:
-            raise Interrupted
 
 
 def bits(log):

@@ -3,11 +3,13 @@
 import os
 import pickle
 import random
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from nalm.training.checkpoint import PARTS, SealedCheckpoint, _digest
+from nalm.training import checkpoint as checkpoints
+from nalm.training.checkpoint import PARTS, Checkpoint, SealedCheckpoint, _digest
 
 RANDOM = random.Random(0)
 CONTENT = {
@@ -150,3 +152,14 @@ def test_a_planted_checkpoint_is_not_read(who, tmp_path, monkeypatch):
 
 def test_a_checkpoint_is_this_user_s_alone(checkpoint):
     assert checkpoint.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_next_writing_is_due_after_the_pause(tmp_path, monkeypatch):
+    now = [200.0]
+    monkeypatch.setattr(checkpoints, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    checkpoint = Checkpoint(tmp_path / "some.pt", every=30)
+    for _ in range(2):
+        assert not checkpoint.due()
+        now[0] += 31
+        assert checkpoint.due()
+        checkpoint.write({})

@@ -152,6 +152,11 @@ def test_what_has_no_formula_is_said_in_a_sentence():
     with pytest.raises(ValueError, match=r"^The model does not take 1 inputs: .*cannot be multiplied"):
         formula(nn.Linear(2, 1), ["a"])
     sums = formula(NAU(2, 1), ["a", "b"])
+    for names, error in ((["a", "a"], ValueError), ([1, 2], TypeError), ("ab", TypeError)):
+        with pytest.raises(error, match="^The names must be"):
+            formula(NAU(2, 1), names)
+        with pytest.raises(error, match="^The names must be"):
+            formula_error(sums, names, NAU(2, 1), torch.ones(1, 2))
     with pytest.raises(ValueError, match=r"The formulas have b, which is none of the names \['a'\]"):
         formula_error(sums, ["a"], NAU(2, 1), torch.ones(1, 1))
     for shape in (1, 3), (0, 2):

@@ -43,6 +43,8 @@ def test_the_ramp_is_that_of_recorded_runs(step, start, length):
 def test_a_ramp_ends_after_it_starts():
     with pytest.raises(ValueError, match="start=5 and end=5"):
         ramp(1, 5, 5)
+    with pytest.raises(ValueError, match="A ramp ends after it starts"):
+        ramp(5, 0, float("nan"))
 
 
 @settings(deadline=None)

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from functools import partial
 
+from nalm.commands import exit_with
 from nalm.records.verification import can_be_written
 from nalm.units.checks import choose
 
@@ -55,4 +56,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    exit_with(main)

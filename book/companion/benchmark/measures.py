@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from collections.abc import Callable
@@ -59,9 +60,10 @@ class Size:
 
     def __post_init__(self) -> None:
         for name in ("runs", "share", "processes"):
-            if not getattr(self, name) > 0:
+            if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(
-                    f"The size of a measurement has {name}={getattr(self, name)}, but must be more than 0."
+                    f"The size of a measurement has {name}={getattr(self, name)}, but must be finite and "
+                    "more than 0."
                 )
         if self.processes > MOST_PROCESSES:
             raise ValueError(f"There can be at most {MOST_PROCESSES:,} processes, not {self.processes:,}.")

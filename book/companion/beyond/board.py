@@ -15,17 +15,20 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from nalm.commands import exit_with
 from nalm.models import Stack
 from nalm.records import run_all
 from nalm.records.folders import PUBLISHED
 from nalm.records.keys import keys_of
+from nalm.study import MOST_SEEDS
 from nalm.tasks import UNIFORM_RANGES
 from nalm.training import Adam, Discretisation, Recipe, Run
-from nalm.units.checks import choose
+from nalm.units.checks import at_most, choose, positive_int
 
 from companion import measures, sealed, thresholds
 from companion.beyond import leaderboard, tuned
 from companion.beyond.leaderboard import ARMS, OPERATIONS, UNITS, benchmark_threshold, expresses, tasks
+from companion.derived import stale, with_block, write
 from companion.recorded import read
 
 __all__ = [
@@ -227,15 +230,6 @@ def head(table: pd.DataFrame, first: int = 3) -> str:
     return "\n".join([START, *lines, END])
 
 
-def _with_block(readme: Path, block: str) -> str:
-    content = readme.read_text(encoding="utf-8")
-    if content.count(START) != 1 or content.count(END) != 1 or content.index(START) > content.index(END):
-        raise ValueError(
-            f"{readme.name} needs one line {START} and, below it, one line {END}; the table goes there."
-        )
-    return content[: content.index(START)] + block + content[content.index(END) + len(END) :]
-
-
 def own_runs(
     unit: str, operation: str, inputs: int, seeds: int, lr: float, penalty: float, iterations: int | None
 ) -> list[Run]:
@@ -249,7 +243,8 @@ def own_runs(
         penalty: weight of the unit's own penalty, which grows from 40 to 70% of the iterations.
         iterations: updates; the benchmark's if ``None``.
     """
-    iterations = iterations or leaderboard.ITERATIONS[inputs]
+    iterations = leaderboard.ITERATIONS[inputs] if iterations is None else iterations
+    at_most("seeds", positive_int("seeds", seeds), MOST_SEEDS)
     ramp = {"start": round(0.4 * iterations), "end": max(1, round(0.7 * iterations))}
     recipe = Recipe(
         iterations=iterations,
@@ -313,19 +308,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         table = board(recorded(), search=tuned.recorded()[1])
         fresh = {FILE: table.to_csv(index=False, lineterminator="\n", float_format="%.6g")}
-        fresh[README] = _with_block(README, head(table))
-        stale = [path for path, text in fresh.items() if not _holds(path, text)]
-        for path in stale:
+        fresh[README] = with_block(README, START, END, head(table))
+        for path in (old := stale(fresh)):
             if options.check:
                 print(f"{path.name} is stale: run `make leaderboard`.", file=sys.stderr)
-            elif path == FILE:
-                sealed.write_text(path, fresh[path])
             else:
-                path.write_text(fresh[path], encoding="utf-8")
+                write(path, fresh[path])
     except (ValueError, TypeError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    return 1 if options.check and stale else 0
+    return 1 if options.check and old else 0
 
 
 def _beside(options: argparse.Namespace) -> pd.DataFrame:
@@ -348,12 +340,5 @@ def _beside(options: argparse.Namespace) -> pd.DataFrame:
     return shown(table[here & (table["arm"] == ARMS[0])])
 
 
-def _holds(path: Path, text: str) -> bool:
-    try:
-        return (sealed.read_text(path) if path == FILE else path.read_text(encoding="utf-8")) == text
-    except (OSError, ValueError):
-        return False
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

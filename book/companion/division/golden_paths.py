@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import pandas as pd
+from nalm.commands import exit_with
 
 from companion import sealed
 from companion.division.golden import PATHS, PATHS_FILE
@@ -41,15 +42,17 @@ def measured() -> pd.DataFrame:
     return pd.concat(found)
 
 
-def main(arguments: Sequence[str]) -> None:
-    if list(arguments) == ["--here"]:
+def main(arguments: Sequence[str] | None = None) -> int:
+    if (sys.argv[1:] if arguments is None else list(arguments)) == ["--here"]:
         print(without_epsilon().to_csv(index=False), end="")
-    else:
-        try:
-            sealed.write_text(PATHS_FILE, measured().to_csv(index=False, lineterminator="\n"))
-        except ValueError as error:
-            sys.exit(str(error))
+        return 0
+    try:
+        sealed.write_text(PATHS_FILE, measured().to_csv(index=False, lineterminator="\n"))
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    exit_with(main)

@@ -36,13 +36,13 @@ class Variant(NamedTuple):
     """A unit as it rounds in training: options of the unit ``of`` the paper.
 
     Its threshold is the error that the authors recorded of the unit that rounds ``like`` it, with
-    ``room``.
+    ``margin``.
     """
 
     of: str
     options: dict[str, str]
     like: str
-    room: float
+    margin: float
 
     @property
     def arm(self) -> Arm:
@@ -116,9 +116,9 @@ def golden() -> pd.DataFrame:
     return here.merge(recorded.drop(columns="item"), how="left")
 
 
-def _threshold(model: str, question: str, place: str, room: float) -> float:
+def _threshold(model: str, question: str, place: str, margin: float) -> float:
     recorded = golden().set_index(["model", "task", "range"])["recorded"]
-    return recorded[VARIANTS[model].like, question, place] * (1 + room) + EPS32
+    return recorded[VARIANTS[model].like, question, place] * (1 + margin) + EPS32
 
 
 def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
@@ -131,7 +131,7 @@ def _runs(p: SimpleNamespace) -> dict[str, list[Run]]:
                 recipe = recipe.but(iterations=p.iterations // 10, penalties=())
             arm = {model: VARIANTS[model].arm.but(recipe=recipe)}
             for place in p.ranges:
-                limit = float(f"{_threshold(model, question, place, VARIANTS[model].room):.6g}")
+                limit = float(f"{_threshold(model, question, place, VARIANTS[model].margin):.6g}")
                 found = runs_of(arm, {place: small(question, place)}, p.seeds, threshold=limit)
                 runs += [run.but(labels=run.labels | {"question": question}) for run in found]
     return {"division/small-numbers": runs}
@@ -147,13 +147,13 @@ def shown(rows: pd.DataFrame, question: str) -> pd.DataFrame:
 def with_witnesses(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with what else tells success: ``distance`` and ``strict``.
 
-    The largest distance of a parameter from its golden value; whether the threshold is met without room.
+    The largest distance of a parameter from its golden value; whether the threshold is met without margin.
     """
     parts = []
     for place, group in rows.groupby(["model", "question", "range"], sort=False):
         model, *task = place
         wanted = golden_weights(VARIANTS[model].arm.model.layers[0].unit, small(*task))
-        strict = group["test_mse"] <= _threshold(*place, room=0.0)
+        strict = group["test_mse"] <= _threshold(*place, margin=0.0)
         parts.append(group.assign(distance=_distance(Rows(group), wanted), strict=strict))
     return pd.concat(parts).loc[rows.index] if parts else rows.assign(distance=np.nan, strict=False)
 

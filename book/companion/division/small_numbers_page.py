@@ -60,7 +60,7 @@ def rates(rows: Rows, p: SimpleNamespace) -> Table:
 
 
 def witnesses(rows: Rows) -> tuple[Table, Numbers]:
-    """How many solved runs have golden weights, and how many the room in the thresholds decides.
+    """How many solved runs have golden weights, and how many the margin in the thresholds decides.
 
     ``rows``: with what :func:`companion.division.small_numbers.with_witnesses` adds.
     """
@@ -69,15 +69,15 @@ def witnesses(rows: Rows) -> tuple[Table, Numbers]:
         "solved": won,
         "of them with other weights": won & (rows.frame["distance"] > 1e-3),
         "unsolved with golden weights": golden & ~won,
-        "solved without room": strict,
-        "golden, not solved without room": golden & ~strict,
+        "solved without margin": strict,
+        "golden, not solved without margin": golden & ~strict,
     }
-    room = won != strict
+    margin = won != strict
     groups = rows.frame[["question", "model"]].rename(columns={"question": "task", "model": "unit"})
     counts = groups.assign(**kinds).groupby(["task", "unit"], sort=False).sum().reset_index()
-    folded = "How many solved runs have golden weights, and how many the room decides"
-    table = Table(counts, "Solved runs, weights, and the room in the thresholds", folded=folded)
-    return table, {"room_matters": rows.share(room), "room_golden": int((golden & room).sum())}
+    folded = "How many solved runs have golden weights, and how many the margin decides"
+    table = Table(counts, "Solved runs, weights, and the margin in the thresholds", folded=folded)
+    return table, {"margin_matters": rows.share(margin), "margin_golden": int((golden & margin).sum())}
 
 
 def counts(rows: Rows, judged: Statements) -> Numbers:

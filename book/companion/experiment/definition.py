@@ -214,4 +214,4 @@ def _with_replay(found: Judgement, rows: pd.DataFrame, read: Read) -> Judgement:
         return found
     own = item.select(rows)
     alone = "experiment" in own and set(own["experiment"]) == {f"{item.paper}/replay"}
-    return replace(found, replay=replay, replays_alone=alone)
+    return replace(found, replay=replay, replays=again, replays_alone=alone)

@@ -20,13 +20,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from nalm.records import check_scheduler, results_folder
+from nalm.study import MOST_SEEDS
 from nalm.training import check_device
 from nalm.units.checks import nearest
 
 __all__ = ["above", "at_least", "between", "check", "one_of", "some_of", "some_or_none_of"]
 
 Rule = Callable[[str, Any], Any]
-MOST, MOST_SEEDS = 10**8, 10**4
+MOST = 10**8
 """The largest count that a chapter takes: what is more fills the memory or never ends."""
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list": list}
 

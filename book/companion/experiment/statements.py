@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
 from itertools import islice
@@ -493,6 +493,8 @@ class Judgement:
     """The statements that differ by no more than an explanation covers."""
     replay: Judgement | None = None
     """Of the replays of its rows, where all are recorded, or of all its configurations."""
+    replays: pd.DataFrame | None = field(default=None, repr=False, compare=False)
+    """Their rows."""
     replays_alone: bool = False
     """Whether its rows are those replays: none was trained from other initial weights."""
     most_seeds: int = 0

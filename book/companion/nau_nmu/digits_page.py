@@ -107,11 +107,13 @@ def weights(rows: Rows) -> pd.DataFrame:
 
 def longer(every: pd.DataFrame, operation: str, lengths: Sequence[int]) -> tuple[Table, Numbers]:
     """What the runs have come to that are long enough to be judged: how many there are of each model, their
-    median error on single digits, how many are solved at these lengths, and their weights of images.
+    median error on single digits, how many are solved at these lengths, and their weights of images; of the
+    paper's unit, with and without the penalty R_z, how many arrived at discrete weights.
     """
     rows = longest(every, operation)
     if rows.empty:
-        none = dict.fromkeys(["longer-epochs", "longer-updates", "sparse", "unsolved"], NOT_RUN)
+        names = "longer-epochs", "longer-updates", "sparse", "sparse-free", "unsolved"
+        none = dict.fromkeys(names, NOT_RUN)
         return Table([], f"Runs of {HORIZON} epochs or more"), {"longer": 0} | none
     updates = int(rows["iterations"].max())
     epochs = updates * EPOCHS // ITERATIONS[operation]
@@ -129,7 +131,7 @@ def longer(every: pd.DataFrame, operation: str, lengths: Sequence[int]) -> tuple
     known = len(references(rows, operation))
     note = f"; thresholds from {known} readers with the {REFERENCE[operation]}"
     note += f"; {NOT_RUN} yet: {'; '.join(missing)}" if missing else ""
-    own = rows[rows["model"] == MODELS[operation][0]]["sparsity_error"]
+    own, free = (rows[rows["model"] == model]["sparsity_error"] for model in MODELS[operation][:2])
     unsolved = [
         f"{line['model']} ({'one run' if line['runs'] == '1' else line['runs'] + ' runs'})"
         for line in lines
@@ -141,6 +143,7 @@ def longer(every: pd.DataFrame, operation: str, lengths: Sequence[int]) -> tuple
         "longer-epochs": f"{epochs:,}",
         "longer-updates": f"{updates:,}",
         "sparse": f"{(own < SPARSE).sum()} of {len(own)}",
+        "sparse-free": f"{(free < SPARSE).sum()} of {len(free)}",
         "unsolved": ("; ".join(unsolved) or "none") if known > 1 else NOT_RUN,
     }
     return Table(pd.DataFrame(lines).fillna(""), f"Runs of {epochs:,} epochs{note}", digits=2), numbers

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pandas as pd
+from scipy.stats import fisher_exact
+
 from companion.experiment.rows import NOT_RUN
 from companion.experiment.statements import Read
-from companion.experiment.tables import Table
+from companion.experiment.tables import Table, text
 from companion.nau_nmu.settings import SIGNS, arms
 from companion.nau_nmu.subset_arithmetic import EXPERIMENT as TABLES
 from companion.nau_nmu.subset_arithmetic import TABLE_6, published_cell
@@ -21,8 +24,8 @@ def so_far(read: Read) -> tuple[Table, dict[str, str]]:
     And how many lines have replays, ``replayed_lines``; how many of their success rates agree,
     ``replayed_rates``, and of all their numbers, ``replayed_numbers``; how many of these are of too few
     solved runs to say, ``replayed_few``, and which differ, ``replayed_apart``; how many replays of the gated
-    unit are solved, ``gated_add`` for sums, and how many on all operations are lost to a NaN,
-    ``gated_lost``.
+    unit are solved, ``gated_add`` for sums, how many on all operations are lost to a NaN, ``gated_lost``,
+    and how likely its success on differences is if it is that of the 100 published runs, ``gated_chance``.
 
     Args:
         read: recorded rows by experiment.
@@ -57,8 +60,17 @@ def so_far(read: Read) -> tuple[Table, dict[str, str]]:
         "gated_lost": f"{sum(one['nan_at'].count() for one in gated)} of {sum(map(len, gated))}",
     }
     numbers |= {f"gated_{operation}": solved(operation, GATED) for operation in TABLE_6}
+    numbers |= {"gated_chance": _chance(parts.get(("sub", GATED)))}
     caption = "Table 6: solved replays, and in brackets the published success rate of 100 seeds"
     return Table(lines, caption), numbers
+
+
+def _chance(rows: pd.DataFrame | None) -> str:
+    """By Fisher's exact test of so many successes beside none of 100."""
+    if rows is None:
+        return NOT_RUN
+    solved = int(rows["success"].sum())
+    return text(fisher_exact([[solved, len(rows) - solved], [0, 100]]).pvalue, 1)
 
 
 def _published(operation: str, model: str) -> float:

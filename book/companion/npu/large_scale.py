@@ -23,7 +23,7 @@ from companion.experiment import Arm, Experiment, runs_of
 from companion.experiment.errata import Erratum
 from companion.experiment.parameters import at_least, some_of
 from companion.experiment.statements import Claim, Comparison, Explanation, Item, Later, Read
-from companion.experiment.tables import text
+from companion.experiment.tables import NOT_RUN, text
 from companion.figures import Figure, scatter
 from companion.measures import Spread
 from companion.npu.settings import layers_of
@@ -181,7 +181,13 @@ def _every_chosen(rows: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
 
 def error(part: pd.DataFrame) -> Spread | str:
     """Median test error and median absolute deviation; a run that ended with NaN counts as infinite."""
-    return measures.median_and_mad(part["test_mse"].fillna(np.inf)) if len(part) else "no finite run"
+    return measures.median_and_mad(part["test_mse"].fillna(np.inf)) if len(part) else NOT_RUN
+
+
+def error_of_best(rows: pd.DataFrame, model: str, operation: str) -> Spread | str:
+    """The same of the ten runs with the lowest test error; with fewer than ten numbers, the others count."""
+    part = rows[(rows["model"] == model) & (rows["operation"] == operation)]
+    return error(part.fillna({"test_mse": np.inf}).nsmallest(_BEST, "test_mse"))
 
 
 def parameters_left(part: pd.DataFrame, least: float) -> str:

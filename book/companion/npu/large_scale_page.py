@@ -29,6 +29,7 @@ from companion.npu.large_scale import (
     compared,
     counted,
     error,
+    error_of_best,
     large_scale_arm,
     parameters_left,
     printed,
@@ -118,7 +119,7 @@ def table_1(ran: Rows) -> Table:
     for operation, model in [*_done(ran), *_done(ran, ["iNALU"])]:
         known = model in PAPER
         line = line_of(operation, model) | {"published": printed(operation, model) if known else None}
-        line["ours"] = error(chosen(ran.frame, model, operation))
+        line["ours"] = error_of_best(ran.frame, model, operation)
         line["agrees"] = agrees(ran, operation, model) if known else None
         lines.append(line | {"ours, all runs": error(ran.of(model=model, operation=operation).frame)})
     return Table(lines, "Mean squared error on the code's test range, median ± MAD")
@@ -168,7 +169,7 @@ def named_errors(rows: Rows, ran: Rows) -> Numbers:
         "inalu_add": text(middle(ran, "iNALU", "add"), 2),
         "npu_add": text(middle(ran, "NPU", "add"), 2),
         "npu_root_ten": text(of_ten, 2),
-    } | {name: error(chosen(ran.frame, *place)) for name, place in named.items()}
+    } | {name: error_of_best(ran.frame, *place) for name, place in named.items()}
 
 
 def of_constant(ran: Rows) -> tuple[Table, Numbers]:

@@ -31,6 +31,7 @@ from companion.npu.large_scale import (
     chosen,
     code_arms,
     error,
+    error_of_best,
     large_scale_arm,
     parameters_left,
     printed,
@@ -230,8 +231,8 @@ def gates(rows: Rows, ran: Rows, p: SimpleNamespace) -> Numbers:
     every = rows.of(model="NPU", operation="root").frame["test_mse"].fillna(np.inf)
     return numbers | {
         "gates_effect": "; ".join(effects),
-        "npu_root_1": error(chosen(ran.frame, "NPU", "root")),
-        "npu_root_half": error(chosen(ran.frame, "NPU, gate 0.5", "root")),
+        "npu_root_1": error_of_best(ran.frame, "NPU", "root"),
+        "npu_root_half": error_of_best(ran.frame, "NPU, gate 0.5", "root"),
         "npu_root_runs": f"{len(every)}",
         "npu_root_all": measures.median(every),
     }
@@ -266,7 +267,7 @@ def all_settings(rows: Rows, ran: Rows, p: SimpleNamespace) -> tuple[Table, Numb
         line = line_of(operation, model)
         if model in PAPER:
             line["published"] = printed(operation, model)
-        line |= {"code": error(chosen(ran.frame, model, operation)), "text": error(part)}
+        line |= {"code": error_of_best(ran.frame, model, operation), "text": error(part)}
         if model in PAPER:
             line["agrees"] = agrees(by_text, operation, model)
         constant = best_constant(operation, "test" if operation == "root" else "test_paper")

@@ -8,9 +8,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from nalm.commands import exit_with
 from nalm.records.folders import PUBLISHED
 
-from companion import sealed
+from companion.derived import stale, with_block, write
 from companion.nau_nmu import replayed
 from companion.scoreboard.board import ROOT, build
 from companion.scoreboard.page import END, START, readme_block
@@ -36,39 +37,20 @@ def main(arguments: list[str] | None = None) -> int:
         fresh[options.results / "replayed.csv"] = replayed.recorded(options.results).to_csv(
             index=False, lineterminator="\n"
         )
-        fresh[options.readme] = _with_block(options.readme, readme_block(board, options.results))
+        fresh[options.readme] = with_block(options.readme, START, END, readme_block(board, options.results))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    stale = [path for path, content in fresh.items() if not _holds(path, content)]
+    old = stale(fresh)
     if options.check:
-        for path in stale:
+        for path in old:
             print(f"{path.name} is stale: run `python -m companion.scoreboard`.", file=sys.stderr)
-        return 1 if stale else 0
-    for path in stale:
-        if path.suffix == ".csv":
-            sealed.write_text(path, fresh[path])
-        else:
-            path.write_text(fresh[path], encoding="utf-8")
+        return 1 if old else 0
+    for path in old:
+        write(path, fresh[path])
     print(next(line for line in readme_block(board).splitlines() if line[:2] == "**").replace("**", ""))
     return 0
 
 
-def _holds(path: Path, content: str) -> bool:
-    try:
-        return (sealed.read_text(path) if path.suffix == ".csv" else path.read_text("utf-8")) == content
-    except (OSError, ValueError):
-        return False
-
-
-def _with_block(readme: Path, block: str) -> str:
-    content = readme.read_text(encoding="utf-8") if readme.is_file() else ""
-    if content.count(START) != 1 or content.count(END) != 1 or content.index(START) > content.index(END):
-        raise ValueError(
-            f"{readme.name} needs one line {START} and, below it, one line {END}; the table goes there."
-        )
-    return content[: content.index(START)] + block + content[content.index(END) + len(END) :]
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

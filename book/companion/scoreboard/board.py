@@ -14,7 +14,7 @@ from nalm.records.folders import PUBLISHED
 from nalm.records.provenance import is_gpu
 
 from companion import sealed
-from companion.experiment import judged, replays_of
+from companion.experiment import judged
 from companion.experiment.statements import Item, Judgement
 from companion.recorded import Spent, reader
 from companion.scoreboard.items import ITEMS
@@ -84,9 +84,9 @@ def _line(item: Item, results: Path, read: Callable[[str], pd.DataFrame]) -> dic
         return line | _judged(item.judge(None, read)) if there and item.statements else line
     parts = [part for part in map(read, item.experiment) if not part.empty]
     rows = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-    judgement, used = judged(item, rows, read), item.select(rows)
-    if judgement.replay:  # what is counted are the rows that decide
-        used = replays_of(item, rows, read)
+    judgement = judged(item, rows, read)
+    # What is counted are the rows that decide.
+    used = item.select(rows) if judgement.replays is None else judgement.replays
     every = used if judgement.replay or rows.empty else item.rows(rows)
     return line | _covered(judgement, used) | _pace(every) | _judged(judgement)
 

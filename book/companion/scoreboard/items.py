@@ -15,7 +15,7 @@ from companion.experiment.statements import Item
 
 __all__ = ["ERRATA", "EXPERIMENTS", "ITEMS", "experiments_of"]
 
-PAPERS = {"nau-nmu": nau_nmu, "npu": npu, "division": division}
+ROOMS = {"nau-nmu": nau_nmu, "npu": npu, "division": division}
 
 
 def experiments_of(*rooms: ModuleType) -> Iterator[Experiment]:
@@ -29,13 +29,13 @@ def experiments_of(*rooms: ModuleType) -> Iterator[Experiment]:
 
 def _in_order(item: Item) -> tuple[int, str, int]:
     """By paper, figures before tables, the appendix last."""
-    if item.paper not in PAPERS:
+    if item.paper not in ROOMS:
         raise ValueError(
-            f"{item.name} is an item of {item.paper!r}, but items are of {', '.join(PAPERS)}; "
+            f"{item.name} is an item of {item.paper!r}, but items are of {', '.join(ROOMS)}; "
             "a question of your own has none."
         )
     kind, number = item.name.split(" ")
-    return list(PAPERS).index(item.paper), kind, int(number.lstrip("A")) + 100 * number.startswith("A")
+    return list(ROOMS).index(item.paper), kind, int(number.lstrip("A")) + 100 * number.startswith("A")
 
 
 def _by_place(erratum: Erratum) -> tuple[int, list[tuple[bool, str | int]]]:
@@ -46,7 +46,7 @@ def _by_place(erratum: Erratum) -> tuple[int, list[tuple[bool, str | int]]]:
     ]
 
 
-EXPERIMENTS = tuple(experiments_of(*PAPERS.values()))
+EXPERIMENTS = tuple(experiments_of(*ROOMS.values()))
 """The experiments on the papers, each from its own file."""
 
 ITEMS: list[Item] = sorted((item for one in EXPERIMENTS for item in one.items), key=_in_order)
@@ -62,6 +62,6 @@ ERRATA: dict[str, list[tuple[Erratum, str]]] = {
         ),
         key=lambda found: _by_place(found[0]),
     )
-    for paper in PAPERS
+    for paper in ROOMS
 }
 """Paper -> its errata, each with the page that shows it."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from nalm.commands import exit_with
 from nalm.records import PUBLISHED
 from nalm.units.checks import choose
 
@@ -207,8 +208,14 @@ def _lines(file: Path) -> list[dict]:
     return pd.read_csv(io.StringIO(sealed.read_text(file))).to_dict("records") if file.is_file() else []
 
 
-if __name__ == "__main__":  # make strength
+def _command() -> int:
     try:
         main(sys.argv[1:])
-    except ValueError as error:
-        sys.exit(str(error))
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":  # make strength
+    exit_with(_command)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
+from nalm.commands import exit_with
 from nalm.records.folders import PUBLISHED
 from nalm.records.verification import can_be_written, experiments, verify_rows
 from nalm.units.checks import choose
@@ -90,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"Receipt: {outcome.write(options.receipt)}")
         else:
             right.append(_sealed(options.folder))
-    except (ValueError, OSError) as error:
+    except (ValueError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     return int(not all(right))
@@ -115,8 +116,9 @@ def _sealed(folder: Path) -> bool:
 
 
 def _confirm(options: argparse.Namespace) -> int:
-    failed = False
-    others = {name: getattr(options, name) for name in ("iterations", "seconds", "stale", "device", "key")}
+    failed, found = False, 0
+    names = "iterations", "seconds", "stale", "device", "key", "receipt"
+    others = {name: getattr(options, name) for name in names}
     if ignored := [f"--{name}" for name, value in others.items() if value not in (None, False, "", "cpu")]:
         raise ValueError(
             f"--confirm draws from all older rows and trains on this CPU; leave out {', '.join(ignored)}."
@@ -129,8 +131,11 @@ def _confirm(options: argparse.Namespace) -> int:
         for outcome in confirm(name, options.rows, options.seed, options.folder, not options.quiet):
             print(outcome, flush=True)
             failed |= not outcome.passed
+            found += 1
+    if not found:
+        print("No rows are older than the code they depend on.")
     return int(failed)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

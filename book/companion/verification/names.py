@@ -79,6 +79,7 @@ class _Definitions:
 
     def __init__(self, experiments: list[Experiment], folder: Path) -> None:
         self._experiments, self._folder = experiments, folder
+        self._read: dict[str, pd.DataFrame] = {}
 
     def mismatches(self, name: str) -> Iterator[tuple[Row, list[Names]]]:
         """The rows that bear the names of no definition, each with the names that its run has."""
@@ -97,7 +98,9 @@ class _Definitions:
         return ((row, known[_configuration(row)]) for row in rows)
 
     def _rows(self, name: str) -> pd.DataFrame:
-        return Store(self._folder, name).read(checked=False)
+        if name not in self._read:
+            self._read = {name: Store(self._folder, name).read(checked=False)}  # one file after another
+        return self._read[name]
 
     @cached_property
     def _chapters(self) -> dict[str, list[Run]]:

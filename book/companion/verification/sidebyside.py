@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from nalm.commands import exit_with
 from nalm.models import NODE, DigitSequence
 from nalm.records.code import OLDER, PACKAGE, code, freshness_of, sources_in, with_torch
 from nalm.records.folders import PUBLISHED
@@ -354,7 +355,7 @@ def main(arguments: list[str] | None = None) -> int:
             updates=options.updates,
             python=options.python,
         )
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     for structure in found:
@@ -367,4 +368,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

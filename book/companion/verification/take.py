@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from nalm.commands import exit_with
 from nalm.records.code import OLDER, code, freshness_of, sources_in
 from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
@@ -138,7 +139,7 @@ def _run(name: str, row: dict[str, Any], sidecar: dict[str, Any]) -> Run:
     try:
         return rebuilt(row, sidecar)
     except ValueError as error:
-        raise ValueError(f"{name}: the row {row['key']} cannot be taken: {error}.") from None
+        raise ValueError(f"{name}: the row {row['key']} cannot be taken: {str(error).rstrip('.')}.") from None
 
 
 def _known_code(
@@ -204,4 +205,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

@@ -1,0 +1,53 @@
+"""What statements are made of: intervals of published numbers, sizes of explanations, seeds drawn again."""
+
+import math
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from companion.experiment import statements
+from companion.experiment.statements import Claim, Item, student
+from companion.measures import Interval
+
+ROWS = pd.DataFrame(
+    [
+        {"model": "NMU", "hidden": hidden, "seed": seed, "iterations": 10, "stream": "own", "success": True}
+        for hidden in (2, 3)
+        for seed in range(4)
+    ]
+)
+ITEM = Item(
+    "npu",
+    "Figure 1",
+    "",
+    "experiment",
+    lambda rows: [Claim("never", False)],
+    seeds=4,
+    iterations=10,
+    runs=8,
+    by=("model", "hidden"),
+)
+
+
+def test_a_mean_of_two_runs_has_students_interval():
+    found = student(0.0, 1.0, 2)
+    assert found.high == pytest.approx(12.706, abs=1e-3) and found.low == -found.high
+
+
+def test_a_size_moves_each_end_by_its_own():
+    moved = statements._moved(Interval(10.0, 9.0, 12.0, 5), Interval(1.0, 0.5, 3.0, 5))
+    assert moved.estimate == 11.0 and moved.n == 5
+    assert moved.low == pytest.approx(11 - math.hypot(1.0, 0.5))
+    assert moved.high == pytest.approx(11 + math.hypot(2.0, 2.0))
+
+
+def test_seeds_that_are_shared_are_drawn_together(monkeypatch):
+    asked = []
+
+    def drawn(rows, by, shared):
+        asked.append((by, shared))
+        return iter(())
+
+    monkeypatch.setattr(statements, "drawn_again", drawn)
+    replace(ITEM, shared=("hidden", "seed")).decided(ROWS)
+    assert asked == [(("model", "hidden"), ("hidden", "seed"))]
