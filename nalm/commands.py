@@ -15,6 +15,9 @@ STOPPED = 130
 def exit_with(main: Callable[[], int | None]) -> NoReturn:
     """End the process with what ``main`` returns; Ctrl-C is a sentence and the exit code 130.
 
+    Args:
+        main: does what the command is for, and returns its exit code; nothing stands for 0.
+
     >>> exit_with(lambda: 2)
     Traceback (most recent call last):
         ...

@@ -267,6 +267,8 @@ def _shape(value: Any) -> Any:
 
     >>> _shape({"lr": 0.01, "penalty": 0.0, "iterations": 10, "kind": "Adam"})
     {'lr': 1.0, 'penalty': 0.0, 'iterations': 10, 'kind': 'Adam'}
+    >>> _shape([-1.5, 2.0])
+    [-1.0, 1.0]
     """
     if isinstance(value, dict):
         return {name: _shape(one) for name, one in value.items()}

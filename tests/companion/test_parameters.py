@@ -19,6 +19,10 @@ def test_good_parameters_come_back_with_their_types():
     assert p.seeds == 25 and p.models == ["NMRU", "NRU"] and p.lr == 1.0 and isinstance(p.lr, float)
 
 
+def test_the_most_seeds_are_taken():
+    assert check(CELL | {"seeds": 10_000}, **RULES).seeds == 10_000
+
+
 def test_what_a_chapter_defined_before_its_parameters_is_its_own():
     assert check({"eps": 0.1, "lines": []} | CELL, **RULES).seeds == 25
     with pytest.raises(ValueError, match="no parameter 'sedes'"):
@@ -37,6 +41,8 @@ def test_numbers_in_a_list_are_taken_from_text():
     [
         ({"sedes": 3}, ValueError, "no parameter 'sedes': did you mean 'seeds'"),
         ({"seeds": 0}, ValueError, "'seeds' is 0, but must be between 1 and 10,000"),
+        ({"seeds": 10_001}, ValueError, "'seeds' is 10001, but must be between 1 and 10,000"),
+        ({"lr": float("inf")}, ValueError, "'lr' is inf, but must be more than 0"),
         ({"seeds": 10**12}, ValueError, "'seeds' is 1000000000000, but must be"),
         ({"iterations": 10**30}, ValueError, "must be at most 100,000,000"),
         ({"SEEDS": 3}, ValueError, "no parameter 'SEEDS'"),

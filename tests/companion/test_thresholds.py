@@ -31,5 +31,9 @@ def test_thresholds_are_those_of_the_protocol(task, expected):
     assert nearly_perfect_mse(task, samples=100_000) == pytest.approx(expected, rel=0.03)
 
 
+def test_samples_that_fill_no_chunk_are_counted_as_they_are():
+    assert nearly_perfect_mse(TenParameterTask(), samples=75_000) == pytest.approx(2.16e-6, rel=0.03)
+
+
 def test_a_perfect_solution_has_threshold_zero():
     assert nearly_perfect_mse(TenParameterTask(), eps=0.0, samples=1000) == 0

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from forked import PROCESSES
 
-from nalm.models import Stack
+from nalm.models import DigitSequence, Stack
 from nalm.records import Store, code, cost, folders, groups, memoised, run_all
 from nalm.records.groups import checkpoint_of
 from nalm.records.provenance import is_gpu
-from nalm.tasks import SingleModuleTask, SubsetArithmeticTask, Uniform
+from nalm.tasks import DigitSequenceTask, SingleModuleTask, SubsetArithmeticTask, Uniform
 from nalm.training import SGD, Adam, Discretisation, Recipe, Run
 
 EXPERIMENT = "demo/memoised"
@@ -86,6 +86,19 @@ def test_runs_that_share_their_inputs_are_together(stream, sizes):
     ensembles = memoised.ensembles_of(runs, places=1)
     assert [len(ensemble) for ensemble in ensembles] == sizes
     assert {run.key for ensemble in ensembles for run in ensemble} == {run.key for run in runs}
+
+
+def test_all_places_are_done_at_the_same_time(monkeypatch):
+    monkeypatch.setattr(memoised, "_most_runs", lambda run, device: 4)
+    assert [len(ensemble) for ensemble in memoised.ensembles_of(runs(range(10)), places=2)] == [3, 3, 3, 1]
+
+
+def test_a_checkpoint_of_a_large_model_by_itself_is_written_at_every_evaluation(tmp_path):
+    task = DigitSequenceTask(operation="product", source="sklearn", test_lengths=(1,))
+    recipe = Recipe(iterations=4, optimiser=Adam(lr=1e-3), log_interval=2)
+    digits = [Run(task=task, model=DigitSequence(cell=None), recipe=recipe, seed=seed) for seed in range(2)]
+    pauses = [checkpoint_of(part, tmp_path).every for part in (digits[:1], digits, runs([0]))]
+    assert pauses == [0.0, groups.CHECKPOINT_SECONDS, groups.CHECKPOINT_SECONDS]
 
 
 @pytest.mark.parametrize(("targets", "sizes"), [("float64", [9]), ("float32", [3, 3, 3])])

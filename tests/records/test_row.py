@@ -1,5 +1,6 @@
 """The row of a run, from a log whose numbers are known, and the commit that is recorded with it."""
 
+import json
 import subprocess
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from nalm.models import Stack
 from nalm.records import provenance
-from nalm.records.row import first_below, first_solved, record_lows, row_of
+from nalm.records.row import _weights, first_below, first_solved, record_lows, row_of
 from nalm.tasks import SingleModuleTask
 from nalm.training import Adam, Log, Recipe, Run
 
@@ -49,6 +50,13 @@ def test_success_is_below_the_threshold_and_not_at_it(last, success, solved_at):
     found = row(last)
     assert found["success"] == success and found["success"] is not None
     np.testing.assert_equal(float(found["solved_at"]), float(solved_at))
+
+
+def test_two_hundred_weights_are_kept_and_more_are_counted():
+    assert json.loads(_weights({"w": np.zeros(200)})["weights"]) == {"w": [0.0] * 200}
+    assert _weights({"w": np.full(201, 0.05)}) == {
+        "weights": None, "parameters": 201, "parameters_above_0.001": 201, "parameters_above_0.01": 201
+    }  # fmt: skip
 
 
 def test_without_a_threshold_there_is_no_success():

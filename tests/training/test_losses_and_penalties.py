@@ -22,6 +22,13 @@ def test_losses():
     assert float(mape(output, -target)) == pytest.approx(float(((output + target) / target).abs().mean()))
     correlation = stats.pearsonr(output[:, 0].numpy(), target[:, 0].numpy()).statistic
     assert float(pcc(output, target)) == pytest.approx(1 - correlation, abs=1e-4)
+    # a target that hardly varies is divided by the float's epsilon, not by its variance
+    narrow = torch.linspace(0, 1e-4, 9)
+    assert float(pcc(narrow, narrow)) == pytest.approx(0.99127, abs=1e-4)
+
+
+def test_growth_that_ends_on_a_step_takes_no_further_one():
+    assert L1(start=1.0, end=125.0, growth=5.0).numbers()["times"] == 3
 
 
 @pytest.mark.parametrize(
