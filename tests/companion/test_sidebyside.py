@@ -1,5 +1,6 @@
 """Old and new code side by side: equal code confirms rows, and one other bit does not."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -208,3 +209,10 @@ def test_no_published_batch_is_damaged():
             assert "digest" in batch and batch["runs"] == runs, name
             # a row has its share of the batch's seconds, with four decimals
             assert batch["seconds"] == pytest.approx(total, abs=0.0051 + 5.1e-5 * runs), name
+
+
+def test_a_note_names_a_commit_and_not_what_moves_on():
+    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout
+    assert sidebyside._hash_of("HEAD") == head[:7]
+    notes = [one for name in experiments() for one in Store(PUBLISHED, name).sidecar().get("comparisons", [])]
+    assert notes and all(re.fullmatch(r"[0-9a-f]{7,}|torch [\d.]+(\+\w+)?", one["against"]) for one in notes)

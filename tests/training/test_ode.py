@@ -1,6 +1,7 @@
 """Ensembles of differential equations: against torchdiffeq, against single runs, and as rows."""
 
 import json
+import threading
 from contextlib import suppress
 
 import numpy as np
@@ -255,3 +256,20 @@ def test_nonsense_is_refused():
         NODEEnsemble([run(loss="pcc")])
     with pytest.raises(ValueError, match="must divide the last time, 200"):
         NODEEnsemble([run(model=node(step=7.0))])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_loss_that_raises_leaves_no_thread_waiting(error):
+    asked, before = [], set(threading.enumerate())
+
+    def losses(x):
+        asked.append(len(x))
+        if len(asked) == 3:
+            raise error("stopped")
+        return (x**2).sum(1), 2 * x
+
+    with pytest.raises(error, match="stopped"):
+        minimise_together(losses, np.ones((5, 2)), LBFGS())
+    for thread in set(threading.enumerate()) - before:
+        thread.join(timeout=10)
+        assert not thread.is_alive()

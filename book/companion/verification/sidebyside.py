@@ -127,6 +127,14 @@ def library_at(commit: str, folder: Path) -> Path:
     return folder
 
 
+def _hash_of(commit: str) -> str:
+    """Seven digits of it: a branch, or HEAD, is another commit tomorrow."""
+    found = subprocess.run(
+        ["git", "rev-parse", "--short=7", commit], cwd=PACKAGE.parent, capture_output=True, text=True
+    )
+    return commit if found.returncode else found.stdout.strip()
+
+
 def torch_of(python: str) -> str:
     """The version of PyTorch that an interpreter has.
 
@@ -190,7 +198,7 @@ def compare_code(
         pairs = {codes for structure in here for codes in structure.codes} - unequal
         if pairs:
             note = {
-                "against": against or f"torch {version}",
+                "against": _hash_of(against) if against else f"torch {version}",
                 "codes": dict(sorted(pairs)),
                 "on a bound": sum(structure.on_a_bound for structure in here),
                 "structures": len(here),

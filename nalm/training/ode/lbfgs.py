@@ -56,7 +56,12 @@ def minimise_together(losses: Losses, starts: np.ndarray, settings: LBFGS) -> tu
             waiting.append(number)
             at[number] = x
         if waiting and len(waiting) == busy:
-            values, gradients = losses(at)
+            try:
+                values, gradients = losses(at)
+            except BaseException:  # Ctrl-C, too: no thread may be left waiting
+                for run in runs:
+                    run.answer.put(None)
+                raise
             for number in waiting:
                 runs[number].answer.put((values[number], gradients[number]))
             waiting = []
@@ -109,7 +114,9 @@ class _Run:
 
     def _loss(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         self.asked.put((self.number, x.copy()))
-        value, gradient = self.answer.get()
+        if (answer := self.answer.get()) is None:
+            raise RuntimeError("The minimiser of the other runs has ended.")
+        value, gradient = answer
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return TOO_LARGE, np.zeros_like(x)
         if value < self.lowest:
