@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Study", "compare"]
 
 MOST_SEEDS = 10_000
+"""Runs of one kind; more of them fill the memory before any is trained."""
 COLUMNS = ["operation", "range", "model", "lr"]
 
 
@@ -172,8 +173,7 @@ def compare(
         if not isinstance(task, Task):
             raise TypeError(f"A task is a nalm.tasks.Task, as SingleModuleTask.on('U[1,2)'), not {task!r}.")
     rates = [checks.number("lr", rate) for rate in (lr if isinstance(lr, Iterable) else [lr])]
-    iterations, seeds = checks.positive_int("iterations", iterations), checks.positive_int("seeds", seeds)
-    checks.at_most("seeds", seeds, MOST_SEEDS)
+    iterations, seeds = checks.positive_int("iterations", iterations), check_seeds(seeds)
     if not (recipe is None or isinstance(recipe, Recipe)):
         raise TypeError(f"A recipe is a nalm.training.Recipe, not {recipe!r}.")
     runs = []
@@ -196,6 +196,13 @@ def compare(
             ]
     rows = run_all(runs, experiment, results=results, progress=progress, compiled=compiled, retrain=True)
     return Study(rows, experiment, str(results))
+
+
+def check_seeds(seeds: Any) -> int:
+    """A number of seeds, if it is one from 1 to :data:`MOST_SEEDS`."""
+    if (number := checks.positive_int("seeds", seeds)) > MOST_SEEDS:
+        raise ValueError(f"seeds is {seeds}, but must be at most {MOST_SEEDS:,}.")
+    return number
 
 
 def _recipe(model: Stack, task: Task, iterations: int) -> Recipe:

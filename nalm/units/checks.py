@@ -56,12 +56,6 @@ def _within(low: float, high: float) -> str:
     return f"a number in [{low}, {high}]" if bounded else "a finite number"
 
 
-def at_most(name: str, value: int, most: int) -> None:
-    """A ``ValueError`` of one sentence if ``value`` is more."""
-    if value > most:
-        raise ValueError(f"{name} is {value}, but must be at most {most:,}.")
-
-
 def floating_point(name: str, value: Any) -> torch.dtype | None:
     """``value`` if it is a floating-point dtype, or None."""
     if value is not None and not (isinstance(value, torch.dtype) and value.is_floating_point):

@@ -20,10 +20,10 @@ from nalm.models import Stack
 from nalm.records import run_all
 from nalm.records.folders import PUBLISHED
 from nalm.records.keys import keys_of
-from nalm.study import MOST_SEEDS
+from nalm.study import check_seeds
 from nalm.tasks import UNIFORM_RANGES
 from nalm.training import Adam, Discretisation, Recipe, Run
-from nalm.units.checks import at_most, choose, positive_int
+from nalm.units.checks import choose
 
 from companion import measures, sealed, thresholds
 from companion.beyond import leaderboard, tuned
@@ -244,7 +244,6 @@ def own_runs(
         iterations: updates; the benchmark's if ``None``.
     """
     iterations = leaderboard.ITERATIONS[inputs] if iterations is None else iterations
-    at_most("seeds", positive_int("seeds", seeds), MOST_SEEDS)
     ramp = {"start": round(0.4 * iterations), "end": max(1, round(0.7 * iterations))}
     recipe = Recipe(
         iterations=iterations,
@@ -258,7 +257,7 @@ def own_runs(
     return [
         Run(task=task, model=model, recipe=recipe, seed=seed, threshold=thresholds.FIXED, labels=labels)
         for task in tasks(operation, inputs).values()
-        for seed in range(seeds)
+        for seed in range(check_seeds(seeds))
     ]
 
 
