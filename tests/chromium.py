@@ -17,7 +17,11 @@ from pathlib import Path
 __all__ = ["FLAGS", "NoChromium", "candidates", "find", "find_or_install", "opens_a_page"]
 
 VARIABLE = "CHROMIUM"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+# The first has the same engine without a window, and the pages take a seventh less time in it.
+NAMES = (
+    *("chromium-headless-shell", "chromium", "chromium-browser"),
+    *("google-chrome", "google-chrome-stable", "chrome"),
+)
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -29,7 +33,9 @@ FLAGS = [
     "--no-first-run",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
-DEBIAN = Path("/usr/bin/chromium")  # where Debian's package puts it, whether or not that is on PATH
+DEBIAN = Path("/usr/bin")  # where Debian's packages put it, whether or not that is on PATH
+PACKAGES = NAMES[:2]
+"""Debian's; each has a program of its name."""
 OPENING = 30.0
 """Seconds that a browser has to open a page."""
 INSTALLING = 600.0
@@ -120,7 +126,7 @@ def _by_playwright() -> Iterator[str]:
 def _by_debian() -> Iterator[str]:
     root = _as_root()
     if root is not None and shutil.which("apt-get"):
-        say("Installing Debian's package of Chromium.")
+        say("Installing Chromium as Debian's package.")
         # where some lists cannot be had, the others may do
         _run([*root, "apt-get", "update", "-qq"], INSTALLING)
         apt = [
@@ -134,8 +140,9 @@ def _by_debian() -> Iterator[str]:
             "-qq",
             "--no-install-recommends",
         ]
-        if _run([*root, *apt, "chromium", "fonts-liberation"], INSTALLING) is not None:
-            yield str(DEBIAN)
+        for package in PACKAGES:
+            if _run([*root, *apt, package, "fonts-liberation"], INSTALLING) is not None:
+                yield str(DEBIAN / package)
 
 
 def _by_hand() -> str:

@@ -1,4 +1,6 @@
-"""A chapter begins with its question, a picture, what came out in at most three points, and its card."""
+"""A chapter begins with its question, a picture, what came out in at most three points, and its card; it ends
+with a conclusion.
+"""
 
 import re
 from pathlib import Path
@@ -32,6 +34,16 @@ def test_in_short_is_short(chapter: Path) -> None:
     box = re.search(r":::\{admonition\} In short\n(.*?)\n:::", first(chapter), flags=re.DOTALL)
     assert box and all(line.startswith("* ") for line in box[1].split("\n")), "In short is a list"
     assert 1 <= box[1].count("\n") + 1 <= 3, "In short has at most three points"
+
+
+def test_it_ends_with_a_conclusion(chapter: Path) -> None:
+    """The last section has that name and says something."""
+    if chapter.stem == "scoreboard":
+        return
+    cells = nbformat.read(chapter, as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    title, _, said = re.split(r"^## ", text, flags=re.MULTILINE)[-1].partition("\n")
+    assert title == "Conclusion" and said.strip(), "the last section is '## Conclusion', see CONTRIBUTING.md"
 
 
 def test_set_up_is_folded(chapter: Path) -> None:

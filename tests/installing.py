@@ -1,4 +1,6 @@
-"""A Chromium is taken if it opens a page, whatever it is called, and is installed where there is none."""
+"""A Chromium is taken if it opens a page, whatever it is called, and is installed where there is none: part
+of ``make test-fresh``.
+"""
 
 import os
 import shutil
@@ -31,6 +33,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv("CHROMIUM", raising=False)
     monkeypatch.setattr(chromium, "DEBIAN", folder / "of Debian")
+    chromium.DEBIAN.mkdir()
     monkeypatch.setattr(chromium, "_by_playwright", lambda: [])
     monkeypatch.setattr(chromium, "_playwrights", lambda: [])
     return folder
@@ -114,12 +117,15 @@ def test_the_variable_is_taken_at_its_word(folder, working, tmp_path, monkeypatc
     assert find() == working
 
 
-@pytest.mark.parametrize("user", [0, 1000])
-def test_it_is_installed_from_debian_by_who_may(folder, working, monkeypatch, user):
-    """Root runs apt-get, others only with a ``sudo`` that asks for no password."""
+@pytest.mark.parametrize(("user", "package"), [(0, "chromium-headless-shell"), (1000, "chromium")])
+def test_it_is_installed_from_debian_by_who_may(folder, working, monkeypatch, user, package):
+    """Root runs apt-get, others only with a ``sudo`` that asks for no password; the package without a window
+    comes first, and not every system has it.
+    """
     monkeypatch.setattr(os, "geteuid", lambda: user)
     said, elsewhere = folder.parent / "said", wrapper(folder.parent / "works", working)
-    install = f'/bin/ln -s {elsewhere} "{chromium.DEBIAN}"'
+    installed = chromium.DEBIAN / package
+    install = f'case "$*" in *" {package} "*) /bin/ln -s {elsewhere} "{installed}";; *) exit 100;; esac'
     write(folder / "apt-get", f'echo "$@" >> {said}; case "$*" in *" install "*) {install};; esac')
     if user:
         with pytest.raises(NoChromium):
@@ -129,10 +135,11 @@ def test_it_is_installed_from_debian_by_who_may(folder, working, monkeypatch, us
             find_or_install()
         assert not said.exists()
         write(folder / "sudo", 'test "$1" = -n || exit 1; shift; exec /usr/bin/env "$@"')
-    assert find_or_install() == str(chromium.DEBIAN)
-    assert [
-        ("update" in line, "chromium fonts-liberation" in line) for line in said.read_text().splitlines()
-    ] == [(True, False), (False, True)]
+    assert find_or_install() == str(installed)
+    update, *installs = said.read_text().splitlines()
+    assert "update" in update and [line.partition(" --no-install-recommends ")[2] for line in installs] == [
+        f"{one} fonts-liberation" for one in chromium.PACKAGES[: chromium.PACKAGES.index(package) + 1]
+    ]
 
 
 def test_playwright_is_asked_first(folder, working, monkeypatch):
