@@ -163,11 +163,11 @@ def first_rows(rows: Rows) -> tuple[Table, _Numbers]:
     last = {line: max(won.get(line, ()), default=np.inf) for line in _theirs()}
     until = np.array([last[line] for line in zip(sums["operation"], sums["model"], strict=True)])
     late_ones = sums["solved_at"] > 5 * until
-    rest = sums[~late_ones & ~((sums["model"] == "NAC+") & (sums["operation"] == "sub"))]["solved_at"]
+    rest = sums[~late_ones].groupby(["model", "operation"])["solved_at"].max()
     numbers = {
         "named": int((sums["solved_at"] == sums["begins"])[late_ones].sum()),
         "named-of": int(late_ones.sum()),
-        "next-late": f"{rest.max():,.0f}",
+        **{f"next-{model}-{operation}": f"{at:,.0f}" for (model, operation), at in rest.items()},
         "exact": f"{(moved['begins'] == moved['solved_at']).sum()} of {len(moved)}",
         "all-nau": int((begins["NAU", "add"] > last[_ADD]).sum()),
         "all-sub": int((begins["NAU", "sub"] > last[_SUB]).sum()),

@@ -25,7 +25,8 @@ def so_far(read: Read) -> tuple[Table, dict[str, str]]:
     ``replayed_rates``, and of all their numbers, ``replayed_numbers``; how many of these are of too few
     solved runs to say, ``replayed_few``, and which differ, ``replayed_apart``; how many replays of the gated
     unit are solved, ``gated_add`` for sums, how many on all operations are lost to a NaN, ``gated_lost``,
-    and how likely its success on differences is if it is that of the 100 published runs, ``gated_chance``.
+    and how likely its success on sums and differences is if it is that of the 100 published runs,
+    ``gated_chance_add`` and ``gated_chance_sub``.
 
     Args:
         read: recorded rows by experiment.
@@ -60,7 +61,9 @@ def so_far(read: Read) -> tuple[Table, dict[str, str]]:
         "gated_lost": f"{sum(one['nan_at'].count() for one in gated)} of {sum(map(len, gated))}",
     }
     numbers |= {f"gated_{operation}": solved(operation, GATED) for operation in TABLE_6}
-    numbers |= {"gated_chance": _chance(parts.get(("sub", GATED)))}
+    numbers |= {
+        f"gated_chance_{operation}": _chance(parts.get((operation, GATED))) for operation in ("add", "sub")
+    }
     caption = "Table 6: solved replays, and in brackets the published success rate of 100 seeds"
     return Table(lines, caption), numbers
 
