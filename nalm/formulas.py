@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ def formula(
         ImportError: SymPy is not installed.
         TypeError: names that are neither texts nor symbols.
         ValueError: two names are the same; the model takes another number of inputs, or cannot be copied, as
-            with pruned weights.
+            with pruned weights; a number of decimals that is none.
         NotImplementedError: the model contains an operation that has no symbol here, or is on ``meta``.
 
     Example:
@@ -62,7 +62,9 @@ def formula(
         ((x1 + x2)*(x3 + x4),)
     """
     _needs_sympy()
-    _check_names(names)
+    names = _checked(names)
+    if digits is not None and (isinstance(digits, bool) or not hasattr(digits, "__index__") or digits < 0):
+        raise ValueError(f"digits must be a number of decimals, 0 or more, or None, but is {digits!r}.")
     import sympy
     from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -79,19 +81,22 @@ def formula(
 
 @torch.no_grad()
 def formula_error(
-    formulas: Sequence[sympy.Expr], names: Sequence[str | sympy.Symbol], model: nn.Module, inputs: Tensor
+    formulas: Sequence[sympy.Expr] | sympy.Expr,
+    names: Sequence[str | sympy.Symbol],
+    model: nn.Module,
+    inputs: Tensor,
 ) -> float:
     """The largest absolute difference between formulas and a model's outputs, over given inputs.
 
     Args:
-        formulas: one for each output, as :func:`formula` returns them.
+        formulas: one for each output, as :func:`formula` returns them; or the only one.
         names: of the inputs, as they were given there.
         model: the model, which is evaluated as it is in evaluation.
         inputs: ``(examples, len(names))``.
 
     Raises:
         ImportError: SymPy is not installed.
-        TypeError: names that are neither texts nor symbols.
+        TypeError: names that are neither texts nor symbols, or inputs that are no tensor.
         ValueError: two names are the same; formulas of other names or of another number, no inputs or other
             ones than these, or a model that cannot be copied, as with pruned weights.
 
@@ -107,9 +112,12 @@ def formula_error(
         True
     """
     _needs_sympy()
-    _check_names(names)
+    names = _checked(names)
     import sympy
 
+    formulas = [formulas] if isinstance(formulas, sympy.Basic) else list(formulas)
+    if not isinstance(inputs, Tensor):
+        raise TypeError(f"The inputs must be a tensor, but are of type {type(inputs).__name__}.")
     free = {str(symbol): symbol for one in formulas for symbol in one.free_symbols}
     symbols = [free.get(str(name), sympy.Symbol(str(name))) for name in names]
     if others := sorted(free.keys() - set(map(str, names))):
@@ -118,8 +126,9 @@ def formula_error(
         raise ValueError(
             f"The inputs must be (examples, {len(names)}), one at least, but are {tuple(inputs.shape)}."
         )
-    # SymPy would write it as cases, which it multiplies out.
-    compute = sympy.lambdify(symbols, list(formulas), [{"Heaviside": np.heaviside}, "numpy"])
+    # SymPy would write it as cases, which it multiplies out. Names of inputs may be those of functions.
+    functions = [{"Heaviside": np.heaviside}, "numpy"]
+    compute = sympy.lambdify(symbols, list(formulas), functions, dummify=True)
     inputs = inputs.detach().cpu()
     columns = inputs.double().numpy().T
     found = _copied(model).cpu()(inputs)
@@ -132,13 +141,15 @@ def formula_error(
     return float(np.abs(found.double().numpy() - expected).max())
 
 
-def _check_names(names: Sequence[str | sympy.Symbol]) -> None:
+def _checked(names: Any) -> list[str | sympy.Symbol]:
     import sympy
 
-    if isinstance(names, str) or not all(isinstance(name, str | sympy.Symbol) for name in names):
+    listed = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [None]
+    if not all(isinstance(name, str | sympy.Symbol) for name in listed):
         raise TypeError(f"The names must be a list of texts or symbols, but are {names!r}.")
     if len(set(map(str, names))) < len(names):
         raise ValueError(f"The names must be different, but are {', '.join(map(str, names))}.")
+    return listed
 
 
 def _copied(model: nn.Module) -> nn.Module:

@@ -129,7 +129,7 @@ def _module(where: str, name: str) -> ModuleType:
 def _imported(module: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(module)
-    except Exception as error:  # a file of the reader's may raise anything
+    except (Exception, SystemExit) as error:  # a file of the reader's may raise anything
         missing = isinstance(error, ModuleNotFoundError) and error.name == module
         raise ValueError(
             f"{name!r} is not found: "

@@ -23,7 +23,7 @@ from torch import nn
 from nalm.models import Stack
 from nalm.models.outline import outline
 from nalm.records import PUBLISHED, Verification, results_folder, run_all, verify_rows
-from nalm.records.code import Freshness, freshness_of, least_fresh
+from nalm.records.code import OLDER, Freshness, freshness_of, least_fresh
 from nalm.records.store import Store
 from nalm.tasks import SingleModuleTask, Task
 from nalm.training import Adam, Discretisation, Recipe, Run
@@ -106,14 +106,18 @@ class Study:
         return figure
 
     def freshness(self) -> Freshness:
-        """Whether all rows were made with the code, the reader's own included, as it is now."""
+        """Whether all rows were made with the code, the reader's own included, as it is now. A row that has
+        been replaced or removed since is older.
+        """
         states: set[Freshness] = set()
+        found = 0
         for folder in {PUBLISHED, results_folder(self.results)}:
             store = Store(folder, self.experiment)
             rows = store.read()
             ours = rows["key"].isin(self.rows["key"]) & rows["batch"].isin(self.rows["batch"])
             states |= set(freshness_of(rows[ours], store.sidecar()))
-        return least_fresh(states)
+            found += ours.sum()
+        return OLDER if found < len(self.rows) else least_fresh(states)
 
     def verify(self, rows: int = 2, progress: bool = False) -> Verification:
         """Train some rows of this comparison, drawn at random, again and compare.
@@ -157,7 +161,8 @@ def compare(
         experiment, results, progress, compiled: as :func:`nalm.records.run_all` takes them.
 
     Raises:
-        ValueError: a unit that cannot be found or cannot be trained, or wrong numbers.
+        ValueError: a unit that cannot be found or cannot be trained, a task with targets that are no finite
+            numbers, or wrong numbers.
         TypeError: something else than units, tasks and numbers.
 
     >>> import tempfile
@@ -167,11 +172,19 @@ def compare(
        operation   range model    lr  n  solved
     0  a * a + b  U[1,2)   NAU  0.01  2       0
     """
-    units = [units] if isinstance(units, type | str | Stack | nn.Module) else list(units)
-    tasks = [tasks] if isinstance(tasks, Task) else list(tasks)
+    one_unit = isinstance(units, type | str | Stack) or not isinstance(units, Iterable)
+    units = [units] if one_unit else list(units)  # type: ignore[list-item, arg-type]
+    one_task = isinstance(tasks, Task) or not isinstance(tasks, Iterable)
+    tasks = [tasks] if one_task else list(tasks)  # type: ignore[list-item, arg-type]
     for task in tasks:
         if not isinstance(task, Task):
             raise TypeError(f"A task is a nalm.tasks.Task, as SingleModuleTask.on('U[1,2)'), not {task!r}.")
+        with np.errstate(all="ignore"):
+            if not all(one.targets.isfinite().all() for one in task.evaluation(seed=0).values()):
+                raise ValueError(
+                    f"{getattr(task, 'operation', type(task).__name__)!r} has no finite value on part of "
+                    f"{task.label()}: take another range."
+                )
     rates = [checks.number("lr", rate) for rate in (lr if isinstance(lr, Iterable) else [lr])]
     iterations, seeds = checks.positive_int("iterations", iterations), check_seeds(seeds)
     if not (recipe is None or isinstance(recipe, Recipe)):
@@ -195,7 +208,8 @@ def compare(
                 for seed in range(seeds)
             ]
     rows = run_all(runs, experiment, results=results, progress=progress, compiled=compiled, retrain=True)
-    return Study(rows, experiment, str(results))
+    # recorded ones may have been called otherwise, in a comparison of other units
+    return Study(rows.assign(**pd.DataFrame([run.labels for run in runs])), experiment, str(results))
 
 
 def check_seeds(seeds: Any) -> int:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import own_units
 import pytest
+import torch
 from forked import run_script
 from torch import Tensor
 
@@ -55,6 +56,9 @@ def test_what_is_not_found_is_said_in_one_sentence(name, sentence):
 
 def test_a_file_that_fails_and_one_with_a_taken_name_are_named(tmp_path):
     (tmp_path / "failing_unit.py").write_text("1 / 0")
+    (tmp_path / "ending_unit.py").write_text("raise SystemExit(0)")
+    with pytest.raises(ValueError, match="importing 'ending_unit' fails with SystemExit: 0"):
+        Stack.of(f"{tmp_path}/ending_unit.py:A", 1)
     (tmp_path / "textwrap.py").write_text("")
     with pytest.raises(ValueError, match="importing 'failing_unit' fails with ZeroDivisionError"):
         Stack.of(f"{tmp_path}/failing_unit.py:A", 1)
@@ -102,6 +106,34 @@ class SumOfSquares(Task):
         x = torch.rand(20, 2, generator=torch.Generator().manual_seed(1))
         found = EvaluationSet(x, x.pow(self.power).sum(-1, keepdim=True))
         return {"valid": found, "test": found}
+
+
+class Named(SumOfSquares):
+    """Its evaluation sets have other names."""
+
+    names: tuple[str, ...] = ()
+
+    def evaluation(self, seed: int) -> dict[str, EvaluationSet]:
+        return dict.fromkeys(self.names, super().evaluation(seed)["test"])
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (("valid",), "Named.evaluation must return the sets 'valid' and 'test', but 'test' is missing"),
+        (("test", "test_far"), "Named.evaluation must return the sets .*, but 'valid' is missing"),
+        (("valid", "test", "seed"), "Named.evaluation returns the set 'seed', but the name of a further one"),
+    ],
+)
+def test_evaluation_sets_that_rows_have_no_place_for_are_refused(names, sentence, tmp_path):
+    with pytest.raises(ValueError, match=sentence):
+        run_all([run(task=Named(names=names))], "demo/own", results=str(tmp_path), progress=False)
+    assert not list(tmp_path.rglob("*.csv"))
+
+
+def test_a_further_evaluation_set_is_a_column(tmp_path):
+    asked = [run(task=Named(names=("valid", "test", "test_far")))]
+    assert "test_far" in run_all(asked, "demo/own", results=str(tmp_path), progress=False)
 
 
 class Narrow(Uniform):
@@ -300,6 +332,100 @@ def test_a_file_that_was_edited_since_its_import_is_not_what_trains(edited, tmp_
     own_code._known.cache_clear()  # nothing was asked for yet
     (tmp_path / f"{edited}.py").write_text(files[edited].replace("0.5", "0.9").replace("2", "3"))
     assert code.code_on_disk([asked]) is None
+
+
+VARIED = """from functools import cached_property
+
+import torch
+from nalm import Unit
+from torch import nn
+
+POWER = 2.0
+FILLED, NOT_YET, COUNTED = {}, None, 0
+SEEN = []
+
+
+def decorated(function):
+    def without_a_word(*arguments):
+        return function(*arguments)
+
+    return without_a_word
+
+
+def power(x, by=1.0, *, times=1.0):
+    global COUNTED, NOT_YET
+    COUNTED, NOT_YET = COUNTED + 1, "by now"
+    FILLED[COUNTED] = SEEN.append(COUNTED)
+    return times * x ** (by * POWER)
+
+
+class Varied(Unit):
+    discrete_values = {"weight": (0, 1)}
+    low, high = 0.25, 0.75
+
+    def __init__(self, in_features, out_features):
+        super().__init__(in_features, out_features)
+        self.weight = self.new_weight()
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        nn.init.uniform_(self.weight, self.low, self.high)
+
+    @property
+    def half(self):
+        return 0.5
+
+    @half.setter
+    def half(self, value):
+        self.changed = 4.0
+
+    @cached_property
+    def third(self):
+        return 0.3
+
+    @torch.no_grad()
+    def project_(self):
+        self.weight.clamp_(0.0, 1.0)
+
+    @staticmethod
+    def plain(x):
+        return x + 0.0
+
+    @decorated
+    def other(self, x=1.0):
+        return x
+
+    def forward(self, x):
+        return power(self.plain(x)) @ self.weight.mT + 0 * self.half * self.third
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("POWER = 2.0", "POWER = 3"),
+        ('"weight": (0, 1)', '"weight": (0, 2)'),
+        ("by=1.0", "by=1.5"),
+        ("times=1.0", "times=2.0"),
+        ("return 0.5", "return 0.6"),
+        ("4.0", "5.0"),
+        ("return 0.3", "return 0.4"),
+        ("clamp_(0.0, 1.0)", "clamp_(0.0, 2.0)"),
+        ("x + 0.0", "x + 0.1"),
+        ("x ** (by", "x * (by"),
+        ("", ""),
+    ],
+)
+def test_whatever_was_edited_since_an_import_is_noticed(before, after, tmp_path, monkeypatch):
+    """What the file has filled and counted since is no edit."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = f"varied_{abs(hash((before, after)))}"
+    (tmp_path / f"{name}.py").write_text(VARIED)
+    asked = run(f"{name}:Varied")
+    asked.model.build(2)(torch.ones(1, 2))
+    own_code._known.cache_clear()
+    (tmp_path / f"{name}.py").write_text(VARIED.replace(before, after, 1) if before else VARIED)
+    assert (code.code_on_disk([asked]) is None) == bool(before)
 
 
 def test_a_class_without_a_source_is_refused():

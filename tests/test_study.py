@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -122,6 +123,24 @@ def test_units_and_tasks_of_one_name_are_numbered(tmp_path):
     ]
 
 
+def test_what_a_configuration_was_called_before_makes_no_difference(tmp_path):
+    """Alone it is NAU, beside another one NAU 1; its rows are verified, and counted as one line."""
+    clamped = Stack(layers=(Layer(unit="NAU", options={"clamp": "forward"}),))
+    how = {"iterations": 10, "results": tmp_path, "progress": False}
+    nalm.compare("NAU", TASKS[0], seeds=1, **how)
+    found = nalm.compare(["NAU", clamped], TASKS[0], seeds=2, **how)
+    assert found.summary()[["model", "n"]].to_numpy().tolist() == [["NAU 1", 2], ["NAU 2", 2]]
+    assert found.verify(4).passed
+    assert nalm.compare("NAU", TASKS[0], seeds=2, **how).rows["model"].tolist() == ["NAU", "NAU"]
+
+
+def test_rows_that_were_replaced_or_removed_are_older(tmp_path):
+    found = nalm.compare("NAU", TASKS[0], seeds=2, iterations=4, results=tmp_path, progress=False)
+    assert found.freshness() == "fresh"
+    shutil.rmtree(tmp_path)
+    assert found.freshness() == "older than the code it depends on"
+
+
 def test_a_module_without_a_penalty_is_compared_as_well(tmp_path):
     found = nalm.compare(torch.nn.Linear, TASKS[0], seeds=1, iterations=4, results=tmp_path, progress=False)
     assert found.rows["model"].tolist() == ["Linear"]
@@ -134,6 +153,13 @@ def test_a_module_without_a_penalty_is_compared_as_well(tmp_path):
         ({"iterations": 1e2}, TypeError, "iterations must be a positive integer, but it is 100.0"),
         ({"lr": "0.01"}, TypeError, "lr must be a number"),
         ({"tasks": "mul"}, TypeError, "A task is a nalm.tasks.Task"),
+        ({"tasks": None}, TypeError, "A task is a nalm.tasks.Task, .* not None"),
+        ({"units": None}, TypeError, "A unit is a class, the name of one or a .*, not None"),
+        (
+            {"tasks": SingleModuleTask.on("U[-2,2)", operation="root")},
+            ValueError,
+            r"'root' has no finite value on part of U\[-2,2\): take another range",
+        ),
         ({"units": nalm.NAU(2, 1)}, TypeError, r"A unit is a class, the name of one or a .*, not NAU\("),
         ({"units": [3]}, TypeError, "A unit is a class, the name of one or a .*, not 3"),
         ({"seeds": 10**9}, ValueError, "seeds is 1000000000, but must be at most 10,000"),

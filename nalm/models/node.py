@@ -94,7 +94,7 @@ class ODENetwork(nn.Module):
         step: length of a step.
         positive: the field sees negative entries of the state as 0.
 
-    Shapes: times (n, 1), increasing -> states (n, entries), in 64 bits.
+    Shapes: times (n, 1), from 0 on and strictly increasing -> states (n, entries), in 64 bits.
 
     >>> model = ODENetwork(nn.Linear(1, 1, bias=False).double(), [1.0], "rk4", step=0.1)
     >>> _ = nn.init.constant_(model.field.weight, -1.0)

@@ -135,6 +135,8 @@ def run_all(
         raise ValueError(
             f"A run of {longest:,} iterations was asked for, but at most {MOST_ITERATIONS:,} are taken."
         )
+    if not isinstance(scheduler, str):
+        raise TypeError(f"A scheduler is its address, as 'tcp://host:8786', not {scheduler!r}.")
     if executor is not None and scheduler:
         raise ValueError("Give an executor or the address of a scheduler, not both.")
     if executor is None and not scheduler:
@@ -230,7 +232,7 @@ def _team(executor: Executor | None, scheduler: str) -> Iterator[tuple[Team | No
 
 
 def _checked(runs: Iterable[Run] | Run) -> list[Run]:
-    runs = [runs] if isinstance(runs, Run) else list(runs)
+    runs = [runs] if isinstance(runs, Run) or not isinstance(runs, Iterable) else list(runs)
     for run in runs:
         if not isinstance(run, Run):
             raise TypeError(f"What is trained is a nalm.training.Run, not {run!r}.")

@@ -9,11 +9,14 @@ import ast
 import importlib.util
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
+from inspect import unwrap
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
+from typing import Any
 
 from nalm.own import cells, is_main
 from nalm.records.definitions import names_bound_by
@@ -46,33 +49,107 @@ def own_is_unchanged(classes: frozenset[type]) -> bool:
 
 
 def _is_as_imported(name: str) -> bool:
-    """Whether the functions and methods of a module are those that its file has now."""
+    """Whether the functions, methods, default arguments and literals of a module are those that its file has
+    now.
+    """
     module, file = sys.modules.get(name), None if is_main(name) and cells() else _file(name)
-    if file is None:
+    if module is None or file is None:
         return True
-    written = dict(_codes(compile(file.read_text(encoding="utf-8"), str(file), "exec")))
+    text = file.read_text(encoding="utf-8")
+    written: dict[str, list[tuple]] = {}  # a property has several functions of its name
+    for code in _codes(compile(text, str(file), "exec")):
+        written.setdefault(code.co_qualname, []).append(_steps(code))
     values = list(vars(module).values())
     values += [one for value in values if isinstance(value, type) for one in vars(value).values()]
-    return all(
-        _steps(code) == _steps(written.get(code.co_qualname))
-        for code in (getattr(value, "__code__", None) for value in values)
+    codes = (getattr(function, "__code__", None) for value in values for function in _functions(value))
+    return _has_values(ast.parse(text).body, vars(module), name) and all(
+        _steps(code) in written.get(code.co_qualname, [])
+        for code in codes
         if isinstance(code, CodeType)
         and Path(code.co_filename).resolve() == file
         and "@pytest_ar" not in code.co_names  # pytest writes assertions anew
     )
 
 
-def _codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
+def _functions(value: Any) -> list[Any]:
+    """What is called of a function, method, property or what decorates one."""
+    if isinstance(value, property):
+        return [value.fget, value.fset, value.fdel]
+    if isinstance(value, staticmethod | classmethod):
+        value = value.__func__
+    if isinstance(value, cached_property):
+        value = value.func
+    try:
+        return [unwrap(value)] if callable(value) else []
+    except ValueError:  # it wraps itself
+        return []
+
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None), tuple, list, dict)
+
+
+def _has_values(body: list[ast.stmt], loaded: Mapping[str, Any], module: str) -> bool:
+    """Whether what a module or class has loaded are the literals and default arguments that are written.
+
+    Left out is what may have changed since: a name that is bound twice or in a function, and what begins
+    empty.
+    """
+    bound = Counter(name for node in body for name in names_bound_by(node))
+    for one in (inner for node in body for inner in ast.walk(node) if isinstance(inner, ast.Global)):
+        bound.update(one.names)
+    for node in body:
+        for name in (one for one in names_bound_by(node) if bound[one] == 1 and one in loaded):
+            value = loaded[name]
+            if isinstance(node, ast.ClassDef):
+                if isinstance(value, type) and value.__module__ == module:
+                    fields = getattr(value, "model_fields", {}).items()
+                    inner = {name: field.default for name, field in fields} | dict(vars(value))
+                    if not _has_values(node.body, inner, module):
+                        return False
+            elif isinstance(node, ast.FunctionDef):
+                functions = [one for one in _functions(value) if isinstance(one, FunctionType)]
+                # what decorates it without saying so has arguments of its own
+                written = [one for one in functions if one.__code__.co_name == node.name]
+                if not all(_has_defaults(node.args, one) for one in written):
+                    return False
+            elif isinstance(node, ast.Assign | ast.AnnAssign) and type(value) in PLAIN:
+                targets = getattr(node, "targets", [getattr(node, "target", None)])
+                named = all(isinstance(target, ast.Name) for target in targets)
+                if named and not _is_literal(node.value, value):
+                    return False
+    return True
+
+
+def _has_defaults(written: ast.arguments, function: FunctionType) -> bool:
+    named = function.__kwdefaults__ or {}
+    of_names = zip(written.kwonlyargs, written.kw_defaults, strict=True)
+    pairs = [(one, named.get(argument.arg)) for argument, one in of_names if one is not None]
+    values = function.__defaults__ or ()
+    return (
+        len(values) == len(written.defaults)
+        and len(named) == len(pairs)
+        and all(_is_literal(*pair) for pair in [*zip(written.defaults, values, strict=True), *pairs])
+    )
+
+
+def _is_literal(written: ast.expr | None, value: Any) -> bool:
+    """Whether a value is the literal that is written; anything is where no literal is, or an empty one."""
+    try:
+        literal = ast.literal_eval(written)  # type: ignore[arg-type]
+    except (ValueError, TypeError, SyntaxError):
+        return True
+    return literal in ([], {}, None) or repr(literal) == repr(value)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
     for one in code.co_consts:
         if isinstance(one, CodeType):
-            yield one.co_qualname, one
+            yield one
             yield from _codes(one)
 
 
-def _steps(code: CodeType | None) -> tuple | None:
+def _steps(code: CodeType) -> tuple:
     """What a function does, without the functions in it."""
-    if code is None:
-        return None
     values = tuple(repr(one) for one in code.co_consts if not isinstance(one, CodeType))
     return code.co_code, code.co_names, values
 

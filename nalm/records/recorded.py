@@ -15,7 +15,7 @@ __all__ = ["recorded_runs"]
 
 def recorded_runs(
     experiment: str,
-    labels: Sequence[str] = ("model",),
+    labels: Sequence[str] | str = ("model",),
     seed: int | None = None,
     folder: str | Path = PUBLISHED,
 ) -> list[Run]:
@@ -24,11 +24,12 @@ def recorded_runs(
 
     Args:
         experiment: ``"<paper>/<name>"``.
-        labels: columns of the rows that become the runs' labels.
+        labels: columns of the rows that become the runs' labels; or one.
         seed: only the runs with this seed, one per configuration.
         folder: the folder of results; the published ones if not given.
 
     Raises:
+        TypeError: a seed that is no whole number.
         ValueError: an experiment without rows or without rows of that seed, a label that is no column, or a
             row whose stored configuration is not that of its run.
 
@@ -36,6 +37,9 @@ def recorded_runs(
     >>> len(runs), runs[0].labels
     (54, {'model': 'Real NPU (modified), PCC', 'range': 'U[-20,-10)'})
     """
+    if seed is not None and (isinstance(seed, bool) or not hasattr(seed, "__index__")):
+        raise TypeError(f"seed must be a whole number, but is {seed!r}.")
+    labels = [labels] if isinstance(labels, str) else list(labels)
     store = Store(folder, experiment)
     rows, sidecar = store.read(), store.sidecar()
     rows = rows if seed is None or rows.empty else rows[rows["seed"] == seed]

@@ -153,7 +153,8 @@ class Store:
         instead_of: Collection[str] = (),
     ) -> None:
         """Add rows; a row whose key is there already is left out, so repeated and concurrent additions double
-        nothing. Without rows nothing is done.
+        nothing. Without rows nothing is done. Where rows of the same configuration are there, model and range
+        are called as they are in these.
 
         Args:
             rows: of one batch.
@@ -203,6 +204,10 @@ class Store:
             sealed |= sidecar.pop("coming", {}).keys() & set(known["batch"])
             unsealed = set(known["batch"]) - sealed  # recorded before there were digests
             known = known[~known["key"].isin(instead_of)]
+            # a configuration is called as its rows are that are there
+            there_already = set(known["key"].str.rpartition("-")[0]) if len(known) else set()
+            names = {key: one for key, one in sidecar.get("names", {}).items() if key in there_already}
+            rows = [row | names.get(row["key"].rpartition("-")[0], {}) for row in rows]
             new = pd.DataFrame(rows)
             new = _once(new[~new["key"].isin(known["key"])])
             if new.empty:
@@ -241,7 +246,9 @@ class Store:
         hand.
         """
         sidecar = self.sidecar()
-        return _damaged(self.read(checked=False), sidecar)
+        found = _damaged(self.read(checked=False), sidecar)
+        # another process may have written meanwhile
+        return self.damaged() if found and self.sidecar() != sidecar else found
 
     def note(self, kind: str, note: dict[str, Any]) -> None:
         """Add to the sidecar's ``"confirmations"`` or ``"comparisons"``, as freshness reads them."""

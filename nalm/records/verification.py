@@ -33,6 +33,7 @@ from nalm.records.store import Store
 from nalm.records.workers import device_of, train_ensembles
 from nalm.training import Run
 from nalm.training.compiler import obstacle
+from nalm.units import checks
 from nalm.units.checks import choose
 
 __all__ = [
@@ -179,6 +180,8 @@ def can_be_written(path: str | Path = "", what: str = "receipt") -> None:
     Raises:
         OSError: one sentence, if it cannot.
     """
+    if str(path) and Path(path).expanduser().is_dir():
+        raise OSError(f"The {what} cannot be written to {path}, which is a folder; name a file in it.")
     folder = Path(path).expanduser().parent if str(path) else RECEIPTS
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -231,11 +234,15 @@ def verify_rows(
             from all if empty.
 
     Raises:
-        ValueError: an experiment or a key that is not there, a negative number of rows, a device that is not
-            there, or no rows to draw from.
+        ValueError: an experiment or a key that is not there, a number of rows that is none, a device that is
+            not there, or no rows to draw from.
+        TypeError: a limit that is no number.
     """
-    if rows < 0:
-        raise ValueError(f"The number of rows to verify is {rows}, but must be 0 or more.")
+    if isinstance(rows, bool) or not hasattr(rows, "__index__") or rows < 0:
+        raise ValueError(f"The number of rows to verify is {rows!r}, but must be 0 or more.")
+    for what, most in {"iterations": iterations, "seconds": seconds}.items():
+        if most is not None:
+            checks.number(what, most)
     device = device_of(device)
     known = experiments(folder)
     if not known:

@@ -40,8 +40,10 @@ class Checkpoint:
         warn: is told in one sentence when the file cannot be written, once.
     """
 
-    def __init__(self, path: Path, every: float = 30.0, warn: Callable[[str], None] = warnings.warn) -> None:
-        self.path, self.every, self.warn = path, every, warn
+    def __init__(
+        self, path: str | Path, every: float = 30.0, warn: Callable[[str], None] = warnings.warn
+    ) -> None:
+        self.path, self.every, self.warn = Path(path), every, warn
         self._tried, self._warned = time.monotonic(), False
 
     def due(self) -> bool:
@@ -74,7 +76,16 @@ class Checkpoint:
     def read(self) -> dict[str, Any] | None:
         """The content; ``None`` if there is none, it cannot be read or is not this user's own: then training
         starts anew, nothing recorded is touched.
+
+        Raises:
+            ValueError: a file of PyTorch that is something else.
         """
+        content = self._loaded()
+        if content is not None and not (isinstance(content, dict) and "iteration" in content):
+            raise ValueError(f"{self.path} is no checkpoint of an ensemble: name another file.")
+        return content
+
+    def _loaded(self) -> Any:
         try:
             if not is_own(self.path):
                 self.warn(
@@ -90,12 +101,27 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Remove the file, and those that a killed process was writing."""
-        for file in (self.path, *self.path.parent.glob(f".{self.path.name}.*")):
-            _remove(file)
+        _remove(self.path)
+        for file in self.path.parent.glob(f".{self.path.name}.*"):
+            if not _is_running(file.suffix[1:]):
+                _remove(file)
 
 
 def _of_this_user(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
+
+
+def _is_running(process: str) -> bool:
+    """Whether another process of this number is, which may be writing."""
+    if not process.isdecimal() or int(process) in (0, os.getpid()):
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
 
 
 def _remove(file: Path) -> None:
@@ -119,7 +145,7 @@ class SealedCheckpoint(Checkpoint):
 
     def __init__(
         self,
-        path: Path,
+        path: str | Path,
         every: float = 30.0,
         warn: Callable[[str], None] = warnings.warn,
         parts: Collection[str] = (),
@@ -139,7 +165,7 @@ class SealedCheckpoint(Checkpoint):
         nothing recorded is touched.
         """
         with suppress(Exception):  # whatever the file holds instead, it is worth only time
-            match super().read():
+            match self._loaded():
                 case {"sha256": str(digest), "bytes": torch.Tensor() as sealed} if digest == _digest(sealed):
                     content = torch.load(io.BytesIO(_bytes(sealed)), map_location="cpu", weights_only=True)
                     return content if content.keys() >= self.parts else None

@@ -83,9 +83,22 @@ def _check_they_fit(run: Run) -> None:
 
 
 def _check_targets(run: Run) -> None:
-    """Refuse targets of a reader's own task that would be broadcast against the outputs."""
+    """Refuse evaluation sets of a reader's own task that rows have no column for, or another one of that
+    name, and targets that would be broadcast against the outputs.
+    """
     task = run.task
-    shapes = {name: tuple(one.targets.shape[1:]) for name, one in task.evaluation(run.seed).items()}
+    sets = task.evaluation(run.seed)
+    if missing := [name for name in ("valid", "test") if name not in sets]:
+        raise ValueError(
+            f"{type(task).__name__}.evaluation must return the sets 'valid' and 'test', but {missing[0]!r} "
+            "is missing."
+        )
+    if others := [name for name in sets if name not in ("valid", "test") and not name.startswith("test_")]:
+        raise ValueError(
+            f"{type(task).__name__}.evaluation returns the set {others[0]!r}, but the name of a further one "
+            "must begin with 'test_'."
+        )
+    shapes = {name: tuple(one.targets.shape[1:]) for name, one in sets.items()}
     if run.recipe.stream != "numpy" and task.host_draw(run.seed, 0, EXAMPLES) is None:
         noise = torch.full((task.noise_rows(), EXAMPLES), 0.5)  # a draw would change the weights of a run
         _, target = task.batch(noise, task.constants(run.seed), task.shared())

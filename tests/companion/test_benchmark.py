@@ -129,6 +129,7 @@ def test_only_the_outer_one_of_imports_counts_and_only_in_this_thread() -> None:
         (["--processes", "-1"], "processes=-1"),
         (["--runs", "0"], "runs=0"),
         (["--record", "/dev/null/measured.json"], "The record cannot be written to /dev/null"),
+        (["--record", "/"], "The record cannot be written to /, which is a folder"),
     ],
 )
 def test_nonsense_is_refused_in_a_sentence(

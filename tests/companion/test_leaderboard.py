@@ -134,7 +134,7 @@ def test_ranks_say_how_sure_they_are():
 
 
 def test_the_table_has_a_line_for_every_unit():
-    rows = pd.concat([rows_of("NAU", 20), rows_of("NAC+", 3, seeds=5), rows_of("Mine", 25)])
+    rows = pd.concat([rows_of("NAU", 20), rows_of("NAC+", 3, seeds=5), rows_of("Mine", 25, seeds=30)])
     table = board.board(rows)
     assert list(table) == board.COLUMNS and len(table) == 2 * 7 * 2 * len(UNITS) + 1
     part = table[(table["arm"] == board.ARMS[0]) & (table["operation"] == "add") & (table["inputs"] == 2)]
@@ -145,7 +145,7 @@ def test_the_table_has_a_line_for_every_unit():
     line = part.set_index("unit").loc["NAU"]
     assert (line["solved"], line["runs"], line["hours"], line["solved_at"]) == (180, 225, 2.25, 1000)
     plus, minus = board.head(table).splitlines()[3:5]
-    assert plus == "| + | Mine 225 of 225, NAU 180 of 225; 2 of 7 units are run |" and "not run" in minus
+    assert plus == "| + | Mine 225 of 270, NAU 180 of 225; 2 of 7 units are run |" and "not run" in minus
 
 
 def test_the_benchmark_has_a_threshold_of_its_own():

@@ -190,6 +190,7 @@ def test_another_pytorch_confirms_its_own_rows(version, freshly, tmp_path, monke
     ("arguments", "sentence"),
     [
         (["no-such-commit"], "There is no library at commit 'no-such-commit'"),
+        (["HEAD", "--experiment", "division/loses"], "'division/loses': did you mean 'division/losses'?"),
         (["--python", "no-such-python"], "'no-such-python' is no Python that has PyTorch."),
     ],
 )

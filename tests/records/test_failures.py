@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import torch
 from forked import PROCESSES
 
 from nalm.models import Stack
@@ -144,8 +145,18 @@ def test_a_checkpoint_that_cannot_be_written_keeps_the_one_before(tmp_path):
     checkpoint.write({"iteration": 3})
     assert checkpoint.read() == {"iteration": 3}
     (tmp_path / ".some.pt.0").touch()  # of a process that was killed while it wrote
+    (tmp_path / f".some.pt.{os.getppid()}").touch()  # of one that still writes
     checkpoint.remove()
-    assert not os.listdir(tmp_path)
+    assert os.listdir(tmp_path) == [f".some.pt.{os.getppid()}"]
+
+
+def test_another_file_is_not_taken_for_a_checkpoint(tmp_path):
+    for number, content in enumerate(({"weight": torch.ones(1)}, torch.ones(2))):
+        torch.save(content, file := tmp_path / f"{number}.pt")
+        before = file.read_bytes()
+        with pytest.raises(ValueError, match="pt is no checkpoint of an ensemble: name another file"):
+            Ensemble(runs(1)).train(checkpoint=Checkpoint(str(file), every=0))
+        assert file.read_bytes() == before
 
 
 def test_a_training_goes_on_without_its_checkpoint(tmp_path, monkeypatch):

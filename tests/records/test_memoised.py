@@ -275,6 +275,13 @@ def test_results_folders(tmp_path, monkeypatch):
     ("asked", "how", "error", "sentence"),
     [
         ([1], {}, TypeError, "^What is trained is a nalm.training.Run, not 1.$"),
+        (None, {}, TypeError, "^What is trained is a nalm.training.Run, not None.$"),
+        (
+            runs([0]),
+            {"scheduler": 5},
+            TypeError,
+            "^A scheduler is its address, as 'tcp://host:8786', not 5.$",
+        ),
         (runs([0]), {"executor": 3}, TypeError, "^An executor is a concurrent.futures.Executor, not 3.$"),
         (runs([0]), {"experiment": None}, ValueError, "^An experiment is named .* not None.$"),
     ],

@@ -552,3 +552,23 @@ def test_a_row_that_is_added_while_others_are_read_is_no_damage(tmp_path, monkey
     add(store, "a-1")
     monkeypatch.setattr(Store, "sidecar", lambda self: before.pop() if before else sidecar(self))
     assert store.read()["key"].tolist() == ["a-0", "a-1"] and not before
+
+
+def test_a_row_that_is_replaced_while_others_are_read_is_no_damage(tmp_path, monkeypatch):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    before, sidecar = [store.sidecar()], Store.sidecar
+    add(store, "a-1")
+    monkeypatch.setattr(Store, "sidecar", lambda self: before.pop() if before else sidecar(self))
+    assert store.damaged() == [] and not before
+
+
+def test_a_configuration_is_called_as_its_rows_are(tmp_path):
+    """Unless all of them are given up."""
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    for number, given_up in ((1, ()), (2, ("a-0", "a-1"))):
+        added = row(f"a-{number}", model="another", batch=f"b{number}")
+        store.add([added], {"c": {"task": {}}}, f"b{number}", {"device": "test"}, given_up)
+        name = "NMU" if number == 1 else "another"
+        assert set(store.read()["model"]) == {name} == {store.sidecar()["names"]["a"]["model"]}

@@ -146,13 +146,25 @@ def test_an_error_is_the_largest():
     assert formula_error(rounded, ["a", "b"], model, torch.tensor([[1.0, 4.0], [1.0, 8.0]])) == 2.0
 
 
+@pytest.mark.parametrize("names", [["pi", "b"], ["cos", "abs"], ["E", "exp"], ["lambda", "I"]])
+def test_inputs_may_have_any_name(names):
+    unit, x = RealNPU(2, 1), torch.tensor([[2.0, 3.0], [-1.0, 2.0]])
+    (found,) = formula(unit, names)
+    assert formula_error(found, names, unit, x) < 1e-5
+
+
 def test_what_has_no_formula_is_said_in_a_sentence():
+    for digits in -1, 2.5, "2", True:
+        with pytest.raises(ValueError, match="^digits must be a number of decimals, 0 or more, or None"):
+            formula(NAU(2, 1), ["a", "b"], digits)
+    with pytest.raises(TypeError, match="^The inputs must be a tensor, but are of type list"):
+        formula_error(formula(NAU(2, 1), ["a", "b"]), ["a", "b"], NAU(2, 1), [[1.0, 2.0]])
     with pytest.raises(NotImplementedError, match=r"^This model computes aten.gelu.default, for which there"):
         formula(nn.Sequential(NAU(2, 1), nn.GELU()), ["a", "b"])
     with pytest.raises(ValueError, match=r"^The model does not take 1 inputs: .*cannot be multiplied"):
         formula(nn.Linear(2, 1), ["a"])
     sums = formula(NAU(2, 1), ["a", "b"])
-    for names, error in ((["a", "a"], ValueError), ([1, 2], TypeError), ("ab", TypeError)):
+    for names, error in ((["a", "a"], ValueError), ([1, 2], TypeError), ("ab", TypeError), (None, TypeError)):
         with pytest.raises(error, match="^The names must be"):
             formula(NAU(2, 1), names)
         with pytest.raises(error, match="^The names must be"):

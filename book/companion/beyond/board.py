@@ -105,7 +105,7 @@ def board(
             for inputs in (2, 10):
                 part = groups.get((arm, operation, inputs), rows.iloc[:0])
                 places = [name for name in tasks(operation, inputs) if name in ranges]
-                lines += _lines(arm, operation, inputs, part, seeds * len(places))
+                lines += _lines(arm, operation, inputs, part, seeds, len(places))
     table = pd.DataFrame(lines, columns=COLUMNS)
     if search is None or search.empty:
         return table
@@ -115,10 +115,15 @@ def board(
     return table.assign(**found.where(table["setting"].notna()))
 
 
-def _lines(arm: str, operation: str, inputs: int, rows: pd.DataFrame, full: int) -> list[dict[str, object]]:
+def _lines(
+    arm: str, operation: str, inputs: int, rows: pd.DataFrame, seeds: int, ranges: int
+) -> list[dict[str, object]]:
     named = {name: part for name, part in rows.groupby("model", sort=False)}
-    whole = [name for name, part in named.items() if len(part) == full]
-    places = ranks(rows[rows["model"].isin(whole)])
+    first = np.sort(rows["seed"].unique())[:seeds]
+    ranked = rows[rows["seed"].isin(first)]  # a unit of one's own may have more
+    counted = ranked["model"].value_counts()
+    whole = [name for name in named if counted.get(name) == seeds * ranges]
+    places = ranks(ranked[ranked["model"].isin(whole)])
     lines = []
     for unit in dict.fromkeys([*UNITS, *named]):
         part = named.get(unit)

@@ -38,6 +38,7 @@ from nalm.records.provenance import surroundings
 from nalm.records.store import Store
 from nalm.records.verification import experiments
 from nalm.training import Run
+from nalm.units.checks import choose
 from tqdm import tqdm
 
 from companion.verification import steps
@@ -177,9 +178,10 @@ def compare_code(
         What was compared. A code counts as equal to the one at the commit if all structures that have it are.
 
     Raises:
-        ValueError: no such commit or interpreter, or code that does not train there.
+        ValueError: no such experiment, commit or interpreter, or code that does not train there.
     """
-    names, version = list(names) or experiments(folder), torch_of(python)
+    known = experiments(folder)
+    names, version = [choose("experiment", name, known) for name in names] or known, torch_of(python)
     with tempfile.TemporaryDirectory() as scratch:
         library = library_at(against, Path(scratch) / "old") if against else PACKAGE.parent
         old = _Side(library, python, version)
