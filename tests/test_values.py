@@ -4,6 +4,7 @@ import inspect
 import json
 from typing import get_args
 
+import numpy as np
 import pytest
 
 from nalm import tasks
@@ -171,3 +172,9 @@ def test_bad_input_is_refused_with_one_sentence(make, sentence):
     with pytest.raises(ValueError, match=sentence) as error:
         make()
     assert "\n" not in str(error.value)
+
+
+def test_a_seed_of_numpy_is_a_seed():
+    (run, *_) = RUNS
+    for seed in np.arange(2, dtype=np.int64):
+        assert run.but(seed=seed).key == run.but(seed=int(seed)).key and type(run.but(seed=seed).seed) is int

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated, Any
 
-from pydantic import Field, PositiveFloat, model_validator
+import numpy as np
+from pydantic import BeforeValidator, Field, PositiveFloat, model_validator
 
 from nalm.models import AnyModel
 from nalm.tasks import AnyTask
@@ -14,6 +15,11 @@ from nalm.training.recipe import Recipe
 from nalm.values import Value
 
 __all__ = ["Run"]
+
+
+def _plain(number: Any) -> Any:
+    """Seeds of ``np.arange`` are seeds."""
+    return number.item() if isinstance(number, np.integer) else number
 
 
 class Run(Value):
@@ -43,7 +49,7 @@ class Run(Value):
     task: AnyTask
     model: Annotated[AnyModel, Field(discriminator="kind")]
     recipe: Recipe
-    seed: int = Field(ge=0, lt=2**32)
+    seed: Annotated[int, BeforeValidator(_plain)] = Field(ge=0, lt=2**32)
     threshold: PositiveFloat | None = None
     labels: dict[str, str] = {}
 
