@@ -86,6 +86,7 @@ def _functions(value: Any) -> list[Any]:
 
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), tuple, list, dict)
+"""The types of literals that are compared."""
 
 
 def _has_values(body: list[ast.stmt], loaded: Mapping[str, Any], module: str) -> bool:

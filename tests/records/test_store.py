@@ -545,22 +545,18 @@ def test_room_is_asked_for_all_that_will_be_written(tmp_path, monkeypatch):
     assert sizes == [there + 3 * stores.BYTES_PER_ROW]
 
 
-def test_a_row_that_is_added_while_others_are_read_is_no_damage(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [(lambda store: store.read()["key"].tolist(), ["a-0", "a-1"]), (Store.damaged, [])],
+    ids=["read", "damaged"],
+)
+def test_a_row_that_is_added_while_others_are_read_is_no_damage(tmp_path, monkeypatch, asked, found):
     store = Store(tmp_path, EXPERIMENT)
     add(store, "a-0")
     before, sidecar = [store.sidecar()], Store.sidecar
     add(store, "a-1")
     monkeypatch.setattr(Store, "sidecar", lambda self: before.pop() if before else sidecar(self))
-    assert store.read()["key"].tolist() == ["a-0", "a-1"] and not before
-
-
-def test_a_row_that_is_replaced_while_others_are_read_is_no_damage(tmp_path, monkeypatch):
-    store = Store(tmp_path, EXPERIMENT)
-    add(store, "a-0")
-    before, sidecar = [store.sidecar()], Store.sidecar
-    add(store, "a-1")
-    monkeypatch.setattr(Store, "sidecar", lambda self: before.pop() if before else sidecar(self))
-    assert store.damaged() == [] and not before
+    assert asked(store) == found and not before
 
 
 def test_a_configuration_is_called_as_its_rows_are(tmp_path):
