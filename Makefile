@@ -24,7 +24,7 @@ help:
 	@echo 'make test            run every test; one part alone: test-units, test-notebooks, test-reruns, test-book'
 	@echo 'make test-quick      run the quick tests of units, tasks, values, measures and records, in less than a minute'
 	@echo 'make test-fresh      run make book and make test as on a bare machine, then the wheel with the oldest and newest versions, then test-heavy: 20 GB, an hour'
-	@echo 'make test-heavy      test the installation of Chromium, other frameworks, real processes of a Dask cluster, and the accessibility of every page'
+	@echo 'make test-heavy      test the installation of Chromium, the instructions of the processor, other frameworks, real processes of a Dask cluster, and the accessibility of every page'
 	@echo 'make rerun           run a chapter with other parameters: CHAPTER=book/… ARGS="-p seeds 5"'
 	@echo 'make execute         run a chapter as it is and write its outputs into it, as they are committed: CHAPTER=book/…'
 	@echo 'make live            build the book and serve it on this machine, PORT=$(PORT)'
@@ -151,7 +151,7 @@ test-fresh: $(READY)
 	$(MAKE) test-heavy
 
 test-heavy: $(READY)
-	@$(BROWSER) $(BIN)/python -m pytest tests/installing.py tests/wheel.py tests/frameworks.py tests/on_dask.py tests/book/accessibility.py tests/companion/from_cpp.py
+	@$(BROWSER) $(BIN)/python -m pytest tests/installing.py tests/instructions.py tests/wheel.py tests/frameworks.py tests/on_dask.py tests/book/accessibility.py tests/companion/from_cpp.py
 
 test-units: $(READY)
 	$(PYTEST) tests nalm --ignore=tests/book

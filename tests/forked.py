@@ -9,15 +9,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["PROCESSES", "Popen", "run_script"]
+__all__ = ["PROCESSES", "Popen", "run_script", "start"]
 
 PROCESSES = multiprocessing.get_context("forkserver")
-# Every training imports the latter: half of what a process takes to begin.
-PROCESSES.set_forkserver_preload(["nalm.records", "torch._dynamo"])
+# Every training imports the second: half of what a process takes to begin.
+PROCESSES.set_forkserver_preload(["nalm.records", "torch._dynamo", "companion.benchmark.rates"])
+INTERPRETERS = {sys.executable}
+
+
+def start() -> None:
+    """Start the one that others are forked from, before the benchmark does, which has it import less."""
+    forkserver.ensure_running()
 
 
 def run_script(
@@ -34,10 +41,12 @@ def run_script(
 
 
 class Popen:
-    """What ``subprocess.Popen([PYTHON, SCRIPT, *ARGUMENTS])`` is, with the library that PYTHONPATH names."""
+    """What ``subprocess.Popen([PYTHON, SCRIPT, *ARGUMENTS])`` is, with the library that PYTHONPATH names, if
+    PYTHON is one of :data:`INTERPRETERS`.
+    """
 
     def __new__(cls, command: list[str], **how: Any) -> Any:
-        return super().__new__(cls) if command[0] == sys.executable else subprocess.Popen(command, **how)
+        return super().__new__(cls) if command[0] in INTERPRETERS else subprocess.Popen(command, **how)
 
     def __init__(
         self, command: list[str], stdout: int, stderr: IO[str], text: bool, env: Mapping[str, str], cwd: Path

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import forked
 import pytest
 import torch
 from companion.benchmark import (
@@ -41,6 +42,11 @@ from nalm.training import kept
 
 TINY = Size(runs=2, share=1e-4, processes=1, compiled=False)
 LINE = re.compile(r"([\w-]+): (\d[\d.]*(?:e[+-]\d+)?) (run-iterations/s|images/s|GiB|s)")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def processes_of_later_tests() -> None:
+    forked.start()
 
 
 OF_EACH_UNIT = [

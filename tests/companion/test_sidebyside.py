@@ -182,6 +182,7 @@ def test_another_pytorch_confirms_its_own_rows(version, freshly, tmp_path, monke
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\n[ "$1" = -c ] && echo {version} || exec {sys.executable} "$@"\n')
     python.chmod(0o755)
+    monkeypatch.setattr(forked, "INTERPRETERS", {sys.executable, str(python)})
     found = compare_code(folder=tmp_path, progress=False, python=str(python))
     assert [one.equal for one in found] == [True] and freshness(EXPERIMENT, tmp_path) == freshly
 

@@ -60,20 +60,6 @@ def said_alone(folder, code, **environment):
     return ended.stdout
 
 
-def test_the_instructions_are_those_that_inductor_finds_by_itself(tmp_path):
-    compiler._prepare()
-    from torch._inductor.cpu_vec_isa import pick_vec_isa, supported_vec_isa_list
-
-    found = pick_vec_isa()
-    # it takes the first; to probe those that follow takes seconds each
-    better = supported_vec_isa_list[: supported_vec_isa_list.index(found) + 1]
-    code = (
-        "from torch._inductor import cpu_vec_isa as isa; "
-        f"del isa.supported_vec_isa_list[{len(better)}:]; print(isa.pick_vec_isa())"
-    )
-    assert said_alone(tmp_path, code).strip() == str(found)
-
-
 def test_operations_that_depend_on_values_are_refused():
     """Recorded once, they would be wrong for other values."""
     with pytest.raises(RuntimeError, match="data-dependent control flow"):
