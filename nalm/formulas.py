@@ -18,6 +18,8 @@ import torch
 from torch import Tensor, fx, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
+from nalm.units.checks import integer
+
 if TYPE_CHECKING:
     import sympy
 
@@ -45,9 +47,9 @@ def formula(
 
     Raises:
         ImportError: SymPy is not installed.
-        TypeError: names that are neither texts nor symbols.
+        TypeError: names that are neither texts nor symbols, or a number of decimals that is no integer.
         ValueError: two names are the same; the model takes another number of inputs, or cannot be copied, as
-            with pruned weights; a number of decimals that is none.
+            with pruned weights; a negative number of decimals.
         NotImplementedError: the model contains an operation that has no symbol here, or is on ``meta``.
 
     Example:
@@ -63,8 +65,8 @@ def formula(
     """
     _needs_sympy()
     names = _checked(names)
-    if digits is not None and (isinstance(digits, bool) or not hasattr(digits, "__index__") or digits < 0):
-        raise ValueError(f"digits must be a number of decimals, 0 or more, or None, but is {digits!r}.")
+    if digits is not None:
+        integer("digits", digits, low=0)
     import sympy
     from torch.fx.experimental.proxy_tensor import make_fx
 

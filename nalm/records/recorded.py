@@ -9,6 +9,7 @@ from nalm.records.folders import PUBLISHED
 from nalm.records.store import Store
 from nalm.records.verification import rebuilt
 from nalm.training import Run
+from nalm.units.checks import integer
 
 __all__ = ["recorded_runs"]
 
@@ -29,7 +30,7 @@ def recorded_runs(
         folder: the folder of results; the published ones if not given.
 
     Raises:
-        TypeError: a seed that is no whole number.
+        TypeError: a seed that is no integer.
         ValueError: an experiment without rows or without rows of that seed, a label that is no column, or a
             row whose stored configuration is not that of its run.
 
@@ -37,8 +38,8 @@ def recorded_runs(
     >>> len(runs), runs[0].labels
     (54, {'model': 'Real NPU (modified), PCC', 'range': 'U[-20,-10)'})
     """
-    if seed is not None and (isinstance(seed, bool) or not hasattr(seed, "__index__")):
-        raise TypeError(f"seed must be a whole number, but is {seed!r}.")
+    if seed is not None:
+        integer("seed", seed)
     labels = [labels] if isinstance(labels, str) else list(labels)
     store = Store(folder, experiment)
     rows, sidecar = store.read(), store.sidecar()

@@ -234,12 +234,11 @@ def verify_rows(
             from all if empty.
 
     Raises:
-        ValueError: an experiment or a key that is not there, a number of rows that is none, a device that is
-            not there, or no rows to draw from.
-        TypeError: a limit that is no number.
+        ValueError: an experiment or a key that is not there, a negative number of rows, a device that is not
+            there, or no rows to draw from.
+        TypeError: a number of rows that is no integer, or a limit that is no number.
     """
-    if isinstance(rows, bool) or not hasattr(rows, "__index__") or rows < 0:
-        raise ValueError(f"The number of rows to verify is {rows!r}, but must be 0 or more.")
+    rows = checks.integer("rows", rows, low=0)
     for what, most in {"iterations": iterations, "seconds": seconds}.items():
         if most is not None:
             checks.number(what, most)

@@ -42,6 +42,16 @@ def positive_int(name: str, value: Any) -> int:
     return number
 
 
+def integer(name: str, value: Any, low: int | None = None) -> int:
+    """``value`` as an int if it is an integer, also one of NumPy, of at least ``low`` if that is given."""
+    wanted = "an integer" if low is None else f"an integer of at least {low}"
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be {wanted}, but it is {value!r} ({type(value).__name__}).")
+    if low is not None and value < low:
+        raise ValueError(f"{name} must be {wanted}, but it is {value!r}.")
+    return operator.index(value)
+
+
 def number(name: str, value: Any, low: float = float("-inf"), high: float = float("inf")) -> float:
     """``value`` as a float if it is a number in ``[low, high]``."""
     if isinstance(value, bool) or not isinstance(value, Real):

@@ -73,7 +73,8 @@ def test_wide_gated_units_are_recorded_as_if_they_had_been_trained(counted):
 @pytest.mark.parametrize(("stream", "living"), [("common", 4), ("numpy", 5)])
 def test_the_others_go_on_where_half_are_lost(stream, living, monkeypatch):
     """With 100 inputs five of ten seeds are lost within 30 updates, on the common stream one more later."""
-    runs = [run.but(recipe=run.recipe.but(stream=stream)) for run in gated(100, seeds=10, iterations=100)]
+    recipe = {"stream": stream, "log_interval": 25}  # to evaluate takes more time than 25 updates
+    runs = [run.but(recipe=run.recipe.but(**recipe)) for run in gated(100, seeds=10, iterations=100)]
     expected, widths = Ensemble(runs, compiled=False).train(), []
     update = Update.__call__
     monkeypatch.setattr(

@@ -154,8 +154,8 @@ def test_inputs_may_have_any_name(names):
 
 
 def test_what_has_no_formula_is_said_in_a_sentence():
-    for digits in -1, 2.5, "2", True:
-        with pytest.raises(ValueError, match="^digits must be a number of decimals, 0 or more, or None"):
+    for digits, error in {-1: ValueError, 2.5: TypeError, "2": TypeError, True: TypeError}.items():
+        with pytest.raises(error, match=f"^digits must be an integer of at least 0, but it is {digits!r}"):
             formula(NAU(2, 1), ["a", "b"], digits)
     with pytest.raises(TypeError, match="^The inputs must be a tensor, but are of type list"):
         formula_error(formula(NAU(2, 1), ["a", "b"]), ["a", "b"], NAU(2, 1), [[1.0, 2.0]])
