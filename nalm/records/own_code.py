@@ -28,11 +28,14 @@ def own_sources(classes: frozenset[type]) -> dict[str, str]:
     """Module name -> source text of what these classes, their bases and what they call are defined in, as it
     was when it was asked for first; what was imported or defined anew since is asked for again.
     """
-    classes = frozenset(one for one in classes if not one.__module__.startswith(("nalm.", "torch.")))
-    if not classes:
+    if not (own := _not_the_librarys(classes)):
         return {}
-    functions = (getattr(one, "__code__", None) for cls in classes for one in vars(cls).values())
-    return _known(classes, frozenset(functions), tuple(cells()))
+    functions = (getattr(one, "__code__", None) for cls in own for one in vars(cls).values())
+    return _known(own, frozenset(functions), tuple(cells()))
+
+
+def _not_the_librarys(classes: Iterable[type]) -> frozenset[type]:
+    return frozenset(one for one in classes if not one.__module__.startswith(("nalm.", "torch.")))
 
 
 @cache
@@ -45,7 +48,7 @@ def _known(
 def own_is_unchanged(classes: frozenset[type]) -> bool:
     """Whether the files still say what :func:`own_sources` found in them, and what was imported."""
     found = own_sources(classes)
-    return found == _read(classes) and all(map(_is_as_imported, found))
+    return found == _read(_not_the_librarys(classes)) and all(map(_is_as_imported, found))
 
 
 def _is_as_imported(name: str) -> bool:

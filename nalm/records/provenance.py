@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ def surroundings() -> dict[str, Any]:
     }
 
 
+@cache
 def _version(package: str) -> str | None:
     try:
         return version(package)
@@ -68,11 +70,10 @@ def _commit() -> str | None:
         ).stdout.strip()
 
     try:
-        if Path(git("rev-parse", "--show-toplevel")).resolve() != package.parent:
+        repository, _, commit = git("rev-parse", "--show-toplevel", "--short=12", "HEAD").rpartition("\n")
+        if Path(repository).resolve() != package.parent:
             return None
-        return git("rev-parse", "--short=12", "HEAD") + (
-            "+" if git("status", "--porcelain", "--", str(package)) else ""
-        )
+        return commit + ("+" if git("status", "--porcelain", "--", str(package)) else "")
     except (OSError, subprocess.CalledProcessError):
         return None
 
