@@ -30,7 +30,8 @@ from typing import Any
 FOLDER = Path(os.environ["NALM_TESTS"])  # of this run of the tests, see conftest.py
 ADDRESS, SAID = FOLDER / "warm", FOLDER / "said"
 MODULES = [
-    *["IPython.core.pylabtools", "ipykernel.ipkernel", "ipykernel.kernelapp", "myst_nb"],
+    *["IPython.core.pylabtools", "ipykernel.debugger", "ipykernel.ipkernel", "ipykernel.kernelapp"],
+    "myst_nb",
     *["matplotlib.pyplot", "numpy", "pandas", "scipy.integrate", "scipy.optimize", "scipy.stats", "sympy"],
     *["torch._dynamo", "torch._inductor.compile_fx", "torch.func"],
     *[
@@ -59,7 +60,8 @@ def start() -> subprocess.Popen:
     """Start the process that kernels are forked from, and name ``warm`` to Jupyter."""
     kernel = Path(os.environ["XDG_DATA_HOME"], "jupyter", "kernels", "warm", "kernel.json")
     kernel.parent.mkdir(parents=True)
-    command = [sys.executable, "-S", __file__, "-f", "{connection_file}"]
+    # a history would write each cell to a disk
+    command = [sys.executable, "-S", __file__, "-f", "{connection_file}", "--HistoryManager.enabled=False"]
     kernel.write_text(json.dumps({"argv": command, "display_name": "warm", "language": "python"}))
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening, open(SAID, "w") as said:
         listening.bind(str(ADDRESS))

@@ -22,6 +22,7 @@ from nalm.training import L1, SGD, Adam, Discretisation, Run
 from nalm.units.nac import NACInit
 from nalm.units.nau import NAUInit, NMUInit
 from nalm.units.npu import NPUInit
+from scipy.stats import rankdata
 
 from companion import thresholds
 from companion.beyond.leaderboard import ITERATIONS, OPERATIONS, TUNED, UNITS, arms, expresses, tasks
@@ -224,19 +225,13 @@ def _best(unit: str, operation: str, rung: int, rows: pd.DataFrame) -> list[Sett
     places = pd.Index(rows["key"]).get_indexer(keys)
     if (places < 0).any():
         return []
-    errors = pd.DataFrame(
-        {
-            "setting": [run.labels["setting"] for run in runs],
-            "range": [run.task.label() for run in runs],
-            "error": rows["valid_mse"].to_numpy()[places],
-        }
-    )
-    errors = errors.fillna({"error": np.inf})  # a run that diverged is the last
-    table = errors.pivot_table(values="error", index="setting", columns="range", aggfunc="mean", sort=False)
-    order = table.rank(axis=0).mean(axis=1).sort_values(kind="stable").index
+    tried = list(dict.fromkeys(run.labels["setting"] for run in runs))
+    errors = rows["valid_mse"].to_numpy(dtype=float)[places].reshape(len(tried), -1, len(SEARCH_SEEDS))
+    means = np.where(np.isnan(errors), np.inf, errors).mean(axis=2)  # a run that diverged is the last
+    order = rankdata(means, axis=0).mean(axis=1).argsort(kind="stable")
     named = {str(setting): setting for setting in settings(unit, operation)}
     left = RUNGS[rung + 1].settings if rung + 1 < len(RUNGS) else 1
-    return [named[name] for name in order[:left]]
+    return [named[tried[place]] for place in order[:left]]
 
 
 @cache  # a rung is asked for by those after it, and has thousands of configurations
