@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from companion import measures, published
 from companion.experiment.rows import Rows
-from companion.nau_nmu import merged_order, ranges
+from companion.nau_nmu import ranges
 from companion.nau_nmu.late import fewest_late_runs, late_runs
 from companion.nau_nmu.merged_order import (
     LAYOUTS,
@@ -104,10 +104,14 @@ def test_the_passes_are_those_of_insertion_sorts(keys):
     assert shell_sorted(keys).tolist() == _shell_sort_by_the_book(keys)
 
 
-@pytest.mark.parametrize("block", [1, 7, 64, merged_order.BLOCK])
-def test_long_columns_keep_the_order_of_equal_ones(monkeypatch, block):
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 60)), max_size=12))
+def test_long_pieces_move_as_their_values(pieces):
+    keys = [key for key, length in pieces for _ in range(length)]
+    assert shell_sorted(keys).tolist() == _shell_sort_by_the_book(keys)
+
+
+def test_long_columns_keep_the_order_of_equal_ones():
     """Up to 16 values NumPy's usual sort does so as well."""
-    monkeypatch.setattr(merged_order, "BLOCK", block)
     generator = np.random.default_rng(0)
     keys = generator.integers(0, 6, 3000)
     in_parts = np.sort(keys) + np.isin(np.arange(3000), generator.integers(0, 3000, 20))

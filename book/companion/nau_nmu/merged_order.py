@@ -8,10 +8,12 @@ Shell's method, which leaves rows of the same key in another order.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -101,64 +103,80 @@ def shell_sorted(keys: Sequence[int]) -> np.ndarray:
     together do not.
 
     Args:
-        keys: small whole numbers from 0 to 254.
+        keys: whole numbers.
 
     >>> shell_sorted([0, 0, 0, 0, 1, 0, 0, 0, 0]).tolist()
     [0, 1, 2, 3, 8, 5, 6, 7, 4]
     """
-    count, gap = len(keys), 1
-    while gap <= count // 9:
-        gap = 3 * gap + 1
-    # rows are whole in each pass: beyond the last value there are larger ones, which stay where they are
-    values = np.full(count + gap, 255, dtype=np.uint8)
-    values[:count] = keys
-    order = np.arange(len(values), dtype=np.int32)
-    while gap:
-        whole = math.ceil(count / gap) * gap
-        _sort_columns(*(table[:whole].reshape(-1, gap) for table in (values, order)))
-        gap //= 3
-    return order[:count]
+    pieces = _sorted(np.asarray(keys, dtype=int), np.ones(len(keys), dtype=int))
+    return np.repeat(pieces.first, pieces.length) + _from_zero(pieces.length)
 
 
-def _sort_columns(values: np.ndarray, places: np.ndarray) -> None:
-    """Sort each column of ``values`` in place, and move ``places`` with it; equal values stay in order.
+class _Pieces(NamedTuple):
+    """A sequence of values, as pieces of the sequence before the sort: a key, which all values of a piece
+    have, the position of its first value there, and how many there are.
 
-    Values come in long runs, so most columns of a wide table are as the one before, and most rows of a
-    tall one are where they belong.
+    A file has millions of rows, and even in the midst of the sort a few thousand pieces.
     """
-    height, width = values.shape
-    if width > height:
-        changes = np.flatnonzero((values[:, 1:] != values[:, :-1]).any(0)) + 1
-        for first, last in zip([0, *changes], [*changes, width], strict=True):
-            order = np.argsort(values[:, first], kind="stable")
-            for table in (values, places):
-                table[:, first:last] = table[order, first:last]
-        return
-    for rows in _unsorted(values):
-        order = np.argsort(values[rows], axis=0, kind="stable")
-        for table in (values, places):
-            table[rows] = np.take_along_axis(table[rows], order, 0)
+
+    key: np.ndarray
+    first: np.ndarray
+    length: np.ndarray
+
+    def joined(self) -> _Pieces:
+        """With those as one that follow each other."""
+        follows = (self.key[1:] == self.key[:-1]) & (self.first[1:] == (self.first + self.length)[:-1])
+        begins = np.flatnonzero(np.append(True, ~follows))
+        return _Pieces(self.key[begins], self.first[begins], np.add.reduceat(self.length, begins))
 
 
-BLOCK = 4096
-"""Values that are looked at together for what is not sorted."""
+def _sorted(keys: np.ndarray, lengths: np.ndarray) -> _Pieces:
+    """A sequence after Shell's sort, in which so many values have each key."""
+    if not lengths.sum():
+        return _Pieces(keys[:0], lengths[:0], lengths[:0])
+    pieces, gap = _Pieces(keys, np.cumsum(lengths) - lengths, lengths).joined(), 1
+    while gap <= lengths.sum() // 9:
+        gap = 3 * gap + 1
+    while gap:
+        parts = [_columns_sorted(part, gap) for part in _parts(pieces)]
+        pieces = _Pieces(*map(np.concatenate, zip(*parts, strict=True))).joined()
+        gap //= 3
+    return pieces
 
 
-def _unsorted(values: np.ndarray) -> Iterator[slice]:
-    """The rows in which each column has to be sorted, so that all of it is."""
-    height, width = values.shape
-    descends = np.flatnonzero(values.ravel()[width:] < values.ravel()[:-width])
-    if not len(descends):
-        return
-    block = max(1, BLOCK // width)
-    begins = np.arange(0, height, block) * width
-    largest_so_far = np.maximum.accumulate(np.maximum.reduceat(values.ravel(), begins))
-    smallest_from_here = np.minimum.accumulate(np.minimum.reduceat(values.ravel(), begins)[::-1])[::-1]
-    # what is in a part stays in it; each block belongs to one
-    part = np.append(0, np.cumsum(largest_so_far[:-1] <= smallest_from_here[1:]))
-    for one in np.unique(part[descends // width // block]):
-        first, last = np.searchsorted(part, [one, one + 1])
-        yield slice(first * block, last * block)
+def _parts(pieces: _Pieces) -> Iterator[_Pieces]:
+    """Parts without a larger key than in any part behind: what is in one stays in it."""
+    largest_so_far = np.maximum.accumulate(pieces.key)
+    smallest_from_here = np.minimum.accumulate(pieces.key[::-1])[::-1]
+    ends = np.flatnonzero(np.append(largest_so_far[:-1] <= smallest_from_here[1:], True)) + 1
+    for begin, end in zip([0, *ends[:-1]], ends, strict=True):
+        yield _Pieces(*(each[begin:end] for each in pieces))
+
+
+def _columns_sorted(pieces: _Pieces, gap: int) -> _Pieces:
+    """Written in rows of so many values, each column is sorted; equal values stay in order.
+
+    Neighbouring columns are alike where in no row a piece begins between them, and move together.
+    """
+    count = pieces.length.sum()
+    if len(pieces.key) == 1 or gap >= count:
+        return pieces
+    begins = np.cumsum(pieces.length) - pieces.length
+    columns = np.unique(np.append(begins % gap, [0, count % gap]))
+    widths = np.diff(np.append(columns, gap))
+    places = columns + np.arange(0, count, gap)[:, None]
+    there = places < count  # in the last row
+    piece = np.searchsorted(begins, places, side="right") - 1
+    keys = np.where(there, pieces.key[piece], pieces.key.max() + 1)
+    order = np.argsort(keys, axis=0, kind="stable")
+    first = pieces.first[piece] + places - begins[piece]
+    keys, first = (np.take_along_axis(each, order, axis=0) for each in (keys, first))
+    return _Pieces(keys[there], first[there], np.broadcast_to(widths, there.shape)[there])
+
+
+def _from_zero(lengths: np.ndarray) -> np.ndarray:
+    """Zero, one and so on for each of some lengths."""
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def read_in_merged_order(
@@ -186,26 +204,17 @@ def read_in_merged_order(
                 f"{len(times)} runs of {line} are given; the file has {layout.runs} of each of "
                 f"{layout.models} and {layout.keys}."
             )
-    return {
-        line: _read_line(line, np.asarray(times, dtype=float).tobytes(), layout).copy()
-        for line, times in solved_at.items()
-    }
+    return {line: _read_line(line, times, layout) for line, times in solved_at.items()}
 
 
-@lru_cache(maxsize=256)
-def _read_line(line: tuple[str, str], solved_at: bytes, layout: Layout) -> np.ndarray:
-    times, seeds = np.frombuffer(solved_at), np.array(layout.seeds())
-    log, row = _merged(layout)
-    by_key = layout.rows().reshape(len(layout.models), len(layout.keys), layout.runs).sum((0, 2))
-    ends = np.cumsum(by_key)
-    start, key = layout.lines().index(line) * layout.runs, layout.keys.index(line[1])
-    block = slice(ends[key] - by_key[key], ends[key])  # rows are sorted by key
-    inside = (log[block] >= start) & (log[block] < start + layout.runs)
-    seed, at = seeds[log[block][inside] - start], row[block][inside] * float(layout.every)
-    below = at >= times[seed]  # never where it is NaN
-    solved, first = np.unique(seed[below], return_index=True)
+def _read_line(line: tuple[str, str], times: Sequence[float], layout: Layout) -> np.ndarray:
+    logs = _stretches(layout)[layout.lines().index(line) * layout.runs :]
     found = np.full(layout.runs, np.nan)
-    found[solved] = at[below][first]
+    for seed, stretches in zip(layout.seeds(), logs, strict=False):
+        if not np.isnan(times[seed]):
+            row = math.ceil(times[seed] / layout.every)
+            below = (max(first, row) * layout.every for first, end in stretches if end > row)
+            found[seed] = next(below, np.nan)
     return found
 
 
@@ -244,21 +253,23 @@ def first_read(layout: Layout) -> dict[tuple[str, str], np.ndarray]:
     >>> first_read(layout)["NMU", "add"].tolist()
     [0.0, 21000.0, 0.0]
     """
-    log, row = _merged(layout)
-    places = np.empty(len(layout.rows()), dtype=row.dtype)
-    places[log[::-1]] = np.arange(
-        len(log) - 1, -1, -1, dtype=row.dtype
-    )  # the last that is written stays: the first place
-    by_line = (row[places] * float(layout.every)).reshape(-1, layout.runs)[:, np.argsort(layout.seeds())]
+    first = [float(stretches[0][0] * layout.every) for stretches in _stretches(layout)]
+    by_line = np.reshape(first, (-1, layout.runs))[:, np.argsort(layout.seeds())]
     return dict(zip(layout.lines(), by_line, strict=True))
 
 
-@lru_cache(maxsize=2)  # 90 MB each; Table 5 is judged between Tables 2 and 6, which share one
-def _merged(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """Of each row, in the order after the sort, its log and its place in that log."""
+@lru_cache(maxsize=16)
+def _stretches(layout: Layout) -> list[list[tuple[int, int]]]:
+    """Of each log, in the order after the sort, its stretches of rows, each with the row behind its last."""
     rows = layout.rows()
-    keys = np.tile(np.repeat(np.arange(len(layout.keys), dtype=np.uint8), layout.runs), len(layout.models))
-    order = shell_sorted(np.repeat(keys, rows))
-    begins = (np.cumsum(rows) - rows).astype(order.dtype)
-    log = np.repeat(np.arange(len(rows), dtype=np.min_scalar_type(len(rows))), rows)[order]
-    return log, order - begins[log]
+    keys = np.tile(np.repeat(np.arange(len(layout.keys)), layout.runs), len(layout.models))
+    begins = [0, *np.cumsum(rows).tolist()]
+    found: list[list[tuple[int, int]]] = [[] for _ in rows]
+    _, firsts, lengths = _sorted(keys, rows)
+    for first, end in zip(firsts.tolist(), (firsts + lengths).tolist(), strict=True):
+        log = bisect_right(begins, first) - 1
+        while first < end:
+            here = min(end, begins[log + 1])
+            found[log].append((first - begins[log], here - begins[log]))
+            first, log = here, log + 1
+    return found
