@@ -157,20 +157,22 @@ def in_place(rows: pd.DataFrame, read: Callable[[str], pd.DataFrame]) -> pd.Data
     direct = again["replays"].dropna() if "replays" in again else pd.Series(dtype=object)
     of = rows["key"].map(dict(zip(direct, direct.index, strict=True)))
     for place, run in rows.loc[of.isna(), ["experiment", "key"]].iterrows():
-        found = [key for key in _keys(run["experiment"], run["key"]) if key in again.index]
-        if not found:
+        configuration, _, seed = run["key"].rpartition("-")
+        keys = [f"{one}-{seed}" for one in _replays_of(run["experiment"], configuration)]
+        found = next((key for key in keys if key in again.index), None)
+        if found is None:
             return rows.iloc[:0]
-        of[place] = found[0]
+        of[place] = found
     outcome = again.drop(columns=[name for name in LABELS if name in again]).loc[of]
     return rows.assign(**{name: outcome[name].to_numpy() for name in outcome})
 
 
 @cache
-def _keys(experiment: str, key: str) -> tuple[str, ...]:
-    """The keys of a recorded run's replays, on either stream; none if it cannot be replayed."""
+def _replays_of(experiment: str, configuration: str) -> tuple[str, ...]:
+    """The configurations of a recorded run's replays, on either stream; none if it cannot be replayed."""
     try:
-        run = rebuilt({"key": key}, _sidecar(experiment))
-        return tuple(replayed(run, stream).key for stream in get_args(Stream))
+        run = rebuilt({"key": f"{configuration}-0"}, _sidecar(experiment))
+        return tuple(replayed(run, stream).configuration_key for stream in get_args(Stream))
     except ValueError:
         return ()
 
