@@ -160,7 +160,7 @@ test-notebooks: $(READY)
 	$(PYTEST) book tests/book/test_outputs.py tests/book/test_one_truth.py tests/book/test_columns.py tests/book/test_heads.py tests/book/test_marks.py tests/book/test_own_unit.py tests/book/test_units_page.py tests/book/test_words.py
 
 test-reruns: $(READY)
-	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py tests/book/test_discovery.py tests/book/test_how_fast.py tests/book/test_verify.py
+	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py
 
 test-book: $(READY)
 	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_widgets.py tests/book/test_readme.py tests/book/test_edition.py tests/book/test_rerun.py

@@ -69,7 +69,7 @@ def test_every_measure_is_a_line(capsys: pytest.CaptureFixture) -> None:
 
 
 def test_all_are_measured_unless_some_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """tests/book/test_how_fast.py does measure those that the book shows."""
+    """tests/book/test_reruns.py has those measured that the book shows."""
     asked = []
     monkeypatch.setattr(
         command, "measure_machine", lambda *arguments, **others: asked.append(arguments) or measurement

@@ -1,4 +1,4 @@
-"""Verification confirms rows that are right and no others. tests/book/test_verify.py draws from the published
+"""Verification confirms rows that are right and no others. tests/book/test_reruns.py draws from the published
 ones.
 """
 
