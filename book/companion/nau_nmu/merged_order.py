@@ -204,10 +204,12 @@ def read_in_merged_order(
                 f"{len(times)} runs of {line} are given; the file has {layout.runs} of each of "
                 f"{layout.models} and {layout.keys}."
             )
-    return {line: _read_line(line, times, layout) for line, times in solved_at.items()}
+    return {
+        line: _read_line(line, np.asarray(times, dtype=float), layout) for line, times in solved_at.items()
+    }
 
 
-def _read_line(line: tuple[str, str], times: Sequence[float], layout: Layout) -> np.ndarray:
+def _read_line(line: tuple[str, str], times: np.ndarray, layout: Layout) -> np.ndarray:
     logs = _stretches(layout)[layout.lines().index(line) * layout.runs :]
     found = np.full(layout.runs, np.nan)
     for seed, stretches in zip(layout.seeds(), logs, strict=False):
