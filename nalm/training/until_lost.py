@@ -29,13 +29,13 @@ class EnsembleUntilLost(Ensemble):
     >>> from nalm.models import Stack
     >>> from nalm.tasks import SingleModuleTask, Uniform
     >>> from nalm.training import Adam, Recipe, Run
-    >>> recipe = Recipe(iterations=10**6, optimiser=Adam(lr=1e-3), log_interval=1000)
+    >>> recipe = Recipe(iterations=10**5, optimiser=Adam(lr=1e-3), log_interval=100)
     >>> huge = Uniform(low=1e30, high=2e30)  # its products are infinite in float32
     >>> task = SingleModuleTask(operation="mul", interpolation=huge, extrapolation=huge)
     >>> runs = [Run(task=task, model=Stack.of("NMU", 1), recipe=recipe, seed=0)]
-    >>> log = EnsembleUntilLost(runs, compiled=False).train()  # a million updates, of which most are skipped
+    >>> log = EnsembleUntilLost(runs, compiled=False).train()  # 100,000 updates, of which most are skipped
     >>> len(log.iterations), log.nan_at
-    (1001, array([1000.]))
+    (1001, array([100.]))
     """
 
     def _prepare(self) -> None:
