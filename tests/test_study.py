@@ -1,7 +1,6 @@
 """One call, or one command, compares units."""
 
 import importlib
-import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import pandas as pd
 import pytest
 import torch
 from companion.measures import wilson
+from forked import run_script
 
 import nalm
 from nalm import study
@@ -195,15 +195,11 @@ def test_the_command_refuses_a_wrong_unit_in_one_sentence(name, sentence, capsys
 
 
 def test_the_command_prints_a_line_for_each_unit(tmp_path):
-    done = subprocess.run(
-        [
-            sys.executable, "-m", "nalm.study", "own_units.py:SquareUnit", "--beside", "NAU", "--operations",
-            "squared", "--ranges", "U[1,2)", "--seeds", "2", "--iterations", "20", "--results", str(tmp_path),
-        ],
-        cwd=FILE.parent,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
+    script = tmp_path / "command.py"
+    script.write_text("import runpy; runpy.run_module('nalm.study', run_name='__main__')")
+    done = run_script(
+        script, f"{FILE}:SquareUnit", "--beside", "NAU", "--operations", "squared", "--ranges", "U[1,2)",
+        "--seeds", "2", "--iterations", "20", "--results", str(tmp_path / "rows"),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

@@ -1,13 +1,16 @@
 """Processes of one's own do not outlive the one that asked for them, wherever they come from."""
 
 import os
-import signal
 import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
+import forked
 import pytest
+
+import nalm
 
 PARENT = """
     import multiprocessing, os, sys, time
@@ -25,10 +28,17 @@ PARENT = """
 def test_they_end_with_a_killed_parent(start, tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(textwrap.dedent(PARENT))
-    parent = subprocess.Popen([sys.executable, str(script), start], stdout=subprocess.PIPE, text=True)
+    with open(tmp_path / "err", "w") as said:
+        parent = forked.Popen(
+            [sys.executable, str(script), start],
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(Path(nalm.__file__).parents[1])},
+            cwd=tmp_path,
+        )
     child = next(int(line) for line in parent.stdout if line.strip())
-    os.kill(parent.pid, signal.SIGKILL)
-    parent.communicate(timeout=15)  # until the pipe is closed, which the children hold as well
+    parent.kill()
     until = time.monotonic() + 15
     while os.path.exists(f"/proc/{child}") and time.monotonic() < until:
         time.sleep(0.05)
