@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from companion.experiment.statements import Claim, Item
 from companion.resampling import drawn_again
-from companion.scoreboard import ITEMS
+from companion.scoreboard import ITEMS, load
 from companion.scoreboard.strength import (
     CORRUPTIONS,
+    KEPT,
     SEEN,
     corrupted,
     falls,
@@ -49,8 +50,13 @@ def test_corruptions_that_are_seen_are_seen_in_nine_of_ten_cases_and_true_rows_k
     """As `make strength` measured it."""
     seen = [share for one in JUDGED.values() for share in one.lost.values() if share >= SEEN]
     assert len(seen) > 30 and np.mean(seen) >= 0.9
-    kept = [one.kept for one in JUDGED.values()]
-    assert np.mean(kept) >= 0.9 and min(kept) >= 0.6
+    kept = {name: one.kept for name, one in JUDGED.items()}
+    assert np.mean(list(kept.values())) >= 0.9
+    unsettled = {name for name, share in kept.items() if share < KEPT}
+    # the gated unit's rates on sums and differences, of 25 seeds, are near the border
+    assert unsettled == {("nau-nmu", "Table 6")}
+    said = load().set_index(["paper", "item"])["strength"]
+    assert {name for name in kept if "keep the verdict" in said[name]} == unsettled
 
 
 def test_every_judged_experiment_was_measured():

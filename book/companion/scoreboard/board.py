@@ -18,7 +18,7 @@ from companion.experiment import judged
 from companion.experiment.statements import Item, Judgement
 from companion.recorded import Spent, reader
 from companion.scoreboard.items import ITEMS
-from companion.scoreboard.strength import recorded
+from companion.scoreboard.strength import KEPT, recorded
 
 __all__ = ["COLUMNS", "PAPERS", "ROOT", "build", "load"]
 
@@ -158,8 +158,12 @@ def _pace(rows: pd.DataFrame) -> dict:
 
 
 def _strength(item: Item) -> str:
-    """What its statements would see, ``"weak"`` if none of the corruptions; empty where that was not
-    measured.
+    """What its statements would see, ``"weak"`` if none of the corruptions, and how often its verdict is
+    kept, if that is not settled; empty where that was not measured.
     """
-    found = recorded().get((item.paper, item.name))
-    return "" if found is None else f"sees {', '.join(found.sees)}" if found.sees else "weak"
+    if (found := recorded().get((item.paper, item.name))) is None:
+        return ""
+    seen = f"sees {', '.join(found.sees)}" if found.sees else "weak"
+    return (
+        seen if found.kept >= KEPT else f"{seen}; {found.kept:.0%} of samples of its seeds keep the verdict"
+    )

@@ -130,7 +130,7 @@ def readme_block(board: pd.DataFrame, results: str | Path = PUBLISHED) -> str:
 def _weak(experiments: pd.DataFrame) -> str:
     """How many of the reproduced ones would be so with corrupted rows as well."""
     done = experiments[experiments["verdict"].isin(["reproduced", "replayed"])]
-    weak = int((done["strength"] == "weak").sum())
+    weak = int(done["strength"].str.startswith("weak").sum())
     return f" ({weak} of them weakly: their statements do not notice corrupted rows)" if weak else ""
 
 

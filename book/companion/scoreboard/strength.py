@@ -30,6 +30,7 @@ from companion.scoreboard.items import ITEMS
 __all__ = [
     "CORRUPTIONS",
     "FILE",
+    "KEPT",
     "SEEN",
     "Strength",
     "corrupted",
@@ -45,6 +46,8 @@ SAMPLES = 20
 """Of seeds, by which a share is measured at least."""
 SEEN = 0.8
 """An item sees a corruption if at least this share of the corrupted rows lose its verdict."""
+KEPT = 0.6
+"""A verdict is settled if at least this share of the rows that are drawn again keep it."""
 
 Corruption = Callable[[pd.DataFrame, np.random.Generator], pd.DataFrame]
 
