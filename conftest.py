@@ -40,11 +40,6 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
-    gc.freeze()  # pytest looks for garbage once more, which takes seconds and helps nobody
-
-
 class NeedsGPU(pytest.skip.Exception):
     """The one reason for which a test may be left out."""
 

@@ -46,17 +46,29 @@ def test_corrupted_rows_lose_the_verdict_and_rows_drawn_again_keep_it(place):
     assert not all(map(fall, samples))  # asks no further than the first that does
 
 
-def test_corruptions_that_are_seen_are_seen_in_nine_of_ten_cases_and_true_rows_keep_the_verdict():
+def test_corruptions_that_are_seen_are_seen_in_nine_of_ten_cases_and_true_rows_keep_nine_of_ten_verdicts():
     """As `make strength` measured it."""
     seen = [share for one in JUDGED.values() for share in one.lost.values() if share >= SEEN]
     assert len(seen) > 30 and np.mean(seen) >= 0.9
-    kept = {name: one.kept for name, one in JUDGED.items()}
-    assert np.mean(list(kept.values())) >= 0.9
-    unsettled = {name for name, share in kept.items() if share < KEPT}
-    # the gated unit's rates on sums and differences, of 25 seeds, are near the border
-    assert unsettled == {("nau-nmu", "Table 6")}
+    assert np.mean([one.kept for one in JUDGED.values()]) >= 0.9
+
+
+BORDER = pytest.mark.xfail(reason="25 seeds of the gated unit, on sums and differences, are near the border")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [pytest.param(place, marks=BORDER if place == ("nau-nmu", "Table 6") else ()) for place in JUDGED],
+    ids=" ".join,
+)
+def test_true_rows_keep_the_verdict(place):
+    assert JUDGED[place].kept >= KEPT
+
+
+def test_the_scoreboard_says_which_verdicts_are_not_kept():
     said = load().set_index(["paper", "item"])["strength"]
-    assert {name for name in kept if "keep the verdict" in said[name]} == unsettled
+    for place, one in JUDGED.items():
+        assert (f"; {one.kept:.0%} of samples" in said[place]) == (one.kept < KEPT), place
 
 
 def test_every_judged_experiment_was_measured():
