@@ -29,6 +29,7 @@ from pathlib import Path
 import torch
 from platformdirs import user_cache_path
 
+from nalm.training.instructions import take_the_first
 from nalm.training.ownership import is_own
 
 __all__ = ["KEPT", "LARGEST", "clean", "elsewhere", "keep"]
@@ -49,6 +50,7 @@ def keep() -> None:
     alone; then, and where nothing can be written, it is kept for this process only.
     """
     _build_whole_files()
+    take_the_first()
     if os.environ.get(VARIABLE, _default()) != _default():
         return
     folder = KEPT / _key()
