@@ -144,10 +144,14 @@ class WarmKernels:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if (book := ROOT / "book").exists():
+        import kernels
+
+        kernels.wait_less()
     if hasattr(config, "workerinput"):
         return
     config.pluginmanager.register(NotRun())
-    book, tested = ROOT / "book", {Path(arg.partition("::")[0]).resolve() for arg in config.args}
+    tested = {Path(arg.partition("::")[0]).resolve() for arg in config.args}
     if config.option.collectonly or not book.exists():
         return
     if any(book.is_relative_to(path) or path.is_relative_to(book) for path in tested):

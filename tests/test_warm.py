@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from jupyter_client.manager import start_new_kernel
+from nbval import kernel as of_nbval
 
 SOURCE = (Path(__file__).parent / "warm.py").read_text()
 
@@ -119,3 +120,13 @@ def test_it_ends_with_the_tests(warm):
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=60) == -signal.SIGTERM
+
+
+def test_a_kernel_that_dies_is_not_waited_for(warm):
+    process = warm()
+    process.terminate()
+    process.wait()
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match="The kernel died"):
+        of_nbval.start_new_kernel(startup_timeout=300, kernel_name="warm")
+    assert time.monotonic() - start < 60
