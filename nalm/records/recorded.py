@@ -52,7 +52,13 @@ def recorded_runs(
         raise ValueError(
             f"The rows of {experiment!r} have no column {unknown[0]!r}; they have {', '.join(rows)}."
         )
-    return [
-        rebuilt(row, sidecar).but(labels={name: str(row[name]) for name in labels})
-        for row in rows.to_dict("records")
-    ]
+    arms: dict[str, Run] = {}  # whose values their seeds share
+    runs = []
+    for row in rows.to_dict("records"):
+        configuration, _, number = row["key"].rpartition("-")
+        if configuration not in arms:
+            arms[configuration] = rebuilt(row, sidecar)
+        runs.append(
+            arms[configuration].but(seed=int(number), labels={name: str(row[name]) for name in labels})
+        )
+    return runs

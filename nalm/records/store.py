@@ -83,7 +83,9 @@ class Store:
             ValueError: a file that is not a results file of this experiment, or is damaged; it is left as it
                 is.
         """
-        sidecar = self.sidecar()  # before the rows, which another process may be adding to
+        return self._rows(self.sidecar(), checked)  # before the rows, which another process may be adding to
+
+    def _rows(self, sidecar: dict[str, Any], checked: bool) -> pd.DataFrame:
         recorded = sidecar.get("rows", 0)
         if not self.rows_file.exists():
             if recorded:
@@ -246,7 +248,7 @@ class Store:
         hand.
         """
         sidecar = self.sidecar()
-        found = _damaged(self.read(checked=False), sidecar)
+        found = _damaged(self._rows(sidecar, checked=False), sidecar)
         # another process may have written meanwhile
         return self.damaged() if found and self.sidecar() != sidecar else found
 

@@ -7,6 +7,7 @@ import math
 import random
 import secrets
 import tempfile
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -274,9 +275,10 @@ def verify_rows(
         limit = f" of at most {' and '.join(limits)}" if limits else ""
         raise ValueError(f"There are no rows{limit} to verify in {', '.join(chosen)}.")
     seed = secrets.randbelow(2**32) if seed is None else seed
-    freshness = _Freshness(rows_of, sidecars)
-    drawn = _draw(candidates, rows, seed, freshness if stale_first else None)
-    sample = [_whole(one, rows_of[one.experiment], sidecars[one.experiment], freshness) for one in drawn]
+    states = _freshness(candidates if stale_first else (), rows_of, sidecars)
+    drawn = _draw(candidates, rows, seed, {one for one, state in states.items() if state == OLDER})
+    states = _freshness(drawn, rows_of, sidecars)
+    sample = [_whole(one, rows_of[one.experiment], sidecars[one.experiment], states[one]) for one in drawn]
     checked, ensembles, seconds = _check(sample, sidecars, device, tolerances, progress)
     return Verification(
         tuple(checked),
@@ -308,23 +310,20 @@ def _candidates(experiment: str, rows: pd.DataFrame, sidecar: dict[str, Any]) ->
     return (_Candidate(experiment, *one) for one in zip(*columns, strict=True))
 
 
-class _Freshness:
-    """The freshness of rows, computed for the results files of which it is asked."""
+def _freshness(
+    candidates: Iterable[_Candidate], rows: dict[str, pd.DataFrame], sidecars: dict[str, dict[str, Any]]
+) -> dict[_Candidate, str]:
+    of_files: dict[str, list[_Candidate]] = defaultdict(list)
+    for one in candidates:
+        of_files[one.experiment].append(one)
+    found: dict[_Candidate, str] = {}
+    for name, of in of_files.items():
+        states = freshness_of(rows[name].iloc[[one.position for one in of]], sidecars[name])
+        found |= dict(zip(of, states, strict=True))
+    return found
 
-    def __init__(self, rows: dict[str, pd.DataFrame], sidecars: dict[str, dict[str, Any]]) -> None:
-        self._rows, self._sidecars = rows, sidecars
-        self._known: dict[str, list[str]] = {}
 
-    def __call__(self, one: _Candidate) -> str:
-        name = one.experiment
-        if name not in self._known:
-            self._known[name] = list(freshness_of(self._rows[name], self._sidecars[name]))
-        return self._known[name][one.position]
-
-
-def _whole(
-    one: _Candidate, rows: pd.DataFrame, sidecar: dict[str, Any], freshness: _Freshness
-) -> dict[str, Any]:
+def _whole(one: _Candidate, rows: pd.DataFrame, sidecar: dict[str, Any], freshness: str) -> dict[str, Any]:
     """A row with its freshness, and the model and range that its configuration is called."""
     configuration = one.key.rpartition("-")[0]
     alike = rows[rows["key"].str.rpartition("-")[0] == configuration]
@@ -334,7 +333,7 @@ def _whole(
         for column in ("model", "range")
     }
     (row,) = rows.iloc[[one.position]].to_dict("records")
-    return row | {"freshness": freshness(one)} | usual
+    return row | {"freshness": freshness} | usual
 
 
 def _with_numbers(rows: pd.DataFrame) -> pd.DataFrame:
@@ -362,16 +361,14 @@ def _number(cell: Any) -> Any:
 
 
 def _draw(
-    candidates: list[_Candidate], number: int, seed: int, freshness: _Freshness | None
+    candidates: list[_Candidate], number: int, seed: int, first: Collection[_Candidate]
 ) -> list[_Candidate]:
-    """A sample without replacement, older rows first where their freshness is asked for; it depends on the
-    rows and the seed, not on the order in which rows were recorded.
+    """A sample without replacement, some before all others; it depends on the rows and the seed, not on the
+    order in which rows were recorded.
     """
     order = sorted(candidates, key=lambda one: (one.experiment, one.key))
     random.Random(seed).shuffle(order)
-    if freshness:
-        order.sort(key=lambda one: freshness(one) != OLDER)
-    return order[:number]
+    return sorted(order, key=lambda one: one not in first)[:number]
 
 
 @dataclass(frozen=True)
