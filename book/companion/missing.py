@@ -186,10 +186,13 @@ def left(job: Job, results: Path, published: Path = PUBLISHED) -> tuple[dict[str
     """The runs of a job by their keys, and those that are recorded neither in the book nor in ``results``."""
     places = [(name, folder) for name in (job.results, *job.also) for folder in (published, results)]
     rows = [read(*place) for place in places]
-    known_rows = pd.concat(rows[:2], ignore_index=True).drop_duplicates("key")  # both may be the book's
-    asked = job.runs(known_rows) if job.staged else job.runs()
+    if job.staged:
+        # both may be the book's
+        asked = job.runs(pd.concat(rows[:2], ignore_index=True).drop_duplicates("key"))
+    else:
+        asked = job.runs()
     runs = dict(zip(keys_of(asked), asked, strict=True))
-    known = {key for one in rows for key in one["key"]}
+    known = {key for one in rows for key in one["key"].tolist()}
     return runs, {key: run for key, run in runs.items() if key not in known}
 
 

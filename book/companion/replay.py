@@ -22,6 +22,7 @@ import pandas as pd
 from nalm.commands import exit_with
 from nalm.models import Layer, Stack
 from nalm.records import PUBLISHED, Store, experiments, recorded_runs, run_all
+from nalm.records.keys import keys_of
 from nalm.records.verification import rebuilt
 from nalm.tasks import UniformUnion
 from nalm.tasks.arithmetic import OperandTask
@@ -115,17 +116,21 @@ def replays(
     )
     for model in models:
         choose("model", model, dict.fromkeys(run.labels["model"] for run in recorded))
+    asked = [
+        run
+        for run in recorded
+        if (seeds is None or run.seed < seeds) and (not models or run.labels["model"] in models)
+    ]
+    again = all_replayed(asked, stream)
     found: dict[str, Run] = {}
-    for run in recorded:
-        if (seeds is None or run.seed < seeds) and (not models or run.labels["model"] in models):
-            labels = {
-                "model": run.labels["model"],
-                "range": run.labels["range"],
-                "of": experiment,
-                "replays": run.labels["key"],
-            }
-            # arms that differ by what a replay changes have one
-            found.setdefault((again := replayed(run, stream)).key, again.but(labels=labels))
+    for key, run in zip(keys_of(again), again, strict=True):
+        labels = {
+            "model": run.labels["model"],
+            "range": run.labels["range"],
+            "of": experiment,
+            "replays": run.labels["key"],
+        }
+        found.setdefault(key, run.but(labels=labels))  # arms that differ by what a replay changes have one
     return list(found.values())
 
 

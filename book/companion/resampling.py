@@ -32,22 +32,24 @@ def drawn_again(
     >>> len(sample), sample.groupby("seed")["success"].nunique().tolist(), sorted(sample["seed"])
     (4, [1, 1], [0, 0, 1, 1])
     """
-    rows = rows.reset_index(drop=True)
+    rows = _quickly_taken(rows.reset_index(drop=True))
     shared, configuration = list(shared), list(configuration)
     place = rows.groupby(configuration, dropna=False).ngroup() if configuration else pd.Series(0, rows.index)
     strata: dict[tuple, list[np.ndarray]] = {}
     for _, members in rows.groupby(shared, sort=False, dropna=False).indices.items():
         strata.setdefault(tuple(sorted(place[members])), []).append(members)
+    groups = [np.stack(alike) for alike in strata.values()]
+    first = np.concatenate([np.repeat(alike[:, 0], alike.shape[1]) for alike in groups])
+    names = {column: rows[column].to_numpy()[first] for column in shared}
     generator = np.random.default_rng(seed)
     while True:
-        taken, named = [], []
-        for groups in strata.values():
-            for own, drawn in zip(groups, generator.integers(len(groups), size=len(groups)), strict=True):
-                taken.append(groups[drawn])
-                named.append(np.repeat(own[0], len(groups[drawn])))
-        sample = rows.take(np.concatenate(taken))
+        drawn = [alike[generator.integers(len(alike), size=len(alike))].ravel() for alike in groups]
+        sample = rows.take(np.concatenate(drawn))
         sample.index = pd.RangeIndex(len(sample))
-        names = np.concatenate(named)
-        for column in shared:
-            sample[column] = rows[column].to_numpy()[names]
-        yield sample
+        yield sample.assign(**names)
+
+
+def _quickly_taken(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with text as objects, all columns of which are taken at once."""
+    texts = [name for name, dtype in rows.dtypes.items() if isinstance(dtype, pd.StringDtype)]
+    return rows.astype(dict.fromkeys(texts, object)).copy()

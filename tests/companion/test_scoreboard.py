@@ -20,6 +20,7 @@ from companion.experiment.statements import (
     Item,
     Statements,
     exactly,
+    in_full,
     rate,
     smallest_seen,
 )
@@ -644,7 +645,7 @@ def test_nau_nmu_figure_9_differs_if_the_gate_follows_the_task(book):
 
 def test_nau_nmu_figure_9_of_a_single_line_compares_its_choice_alone():
     part = pd.DataFrame(_gates()).query("operation == 'mul' and model == 'NALU (shared)'")
-    assert [one.what for one in gates.figure_9(part)] == [
+    assert [one.what for one in in_full(gates.figure_9(part))] == [
         "NALU (shared) on a × b, runs that chose multiplication",
         "NALU (shared) on a × b, runs that chose multiplication and are solved",
     ]
@@ -719,7 +720,7 @@ def _ranges(change=None):
 
 
 def test_ranges_of_figure_3_agree_with_themselves():
-    found = list(ranges.figure_3_ranges(_ranges()))
+    found = list(in_full(ranges.figure_3_ranges(_ranges())))
     assert sum("success rate" in one.what for one in found) == 35 and not [
         one.what for one in found if not one.agrees
     ]
@@ -736,13 +737,13 @@ def test_ranges_of_figure_3_agree_with_themselves():
     ],
 )
 def test_ranges_of_figure_3_differ(configuration, differing):
-    found = ranges.figure_3_ranges(_ranges({configuration: 10}))
+    found = in_full(ranges.figure_3_ranges(_ranges({configuration: 10})))
     assert {one.what for one in found if not one.agrees} == differing
 
 
 def test_ranges_that_were_not_run_are_left_out():
     part = _ranges().query("range == 'U[1.1,1.2)' and model == 'NMU'")
-    assert [one.what for one in ranges.figure_3_ranges(part)] == ["NMU on U[1.1,1.2), success rate"]
+    assert [one.what for one in in_full(ranges.figure_3_ranges(part))] == ["NMU on U[1.1,1.2), success rate"]
 
 
 def _sizes(item, models, change=None):
@@ -774,7 +775,7 @@ def _sizes(item, models, change=None):
     ],
 )
 def test_the_ablation_of_figure_7(change, differing):
-    found = list(hidden.figure_7(_sizes("Fig7", hidden.ABLATED, change)))
+    found = list(in_full(hidden.figure_7(_sizes("Fig7", hidden.ABLATED, change))))
     assert found[0].what == "NMU, no R_sparse at hidden size 10, success rate"
     assert (
         sum("success rate" in one.what for one in found) == 36
@@ -785,7 +786,7 @@ def test_the_ablation_of_figure_7(change, differing):
 
 def test_an_ablation_without_all_models_of_a_size_makes_no_claims():
     rows = _sizes("Fig7", hidden.ABLATED).query("hidden == '3' and model != 'NMU, no W-clamp'")
-    assert all(isinstance(one, Comparison) for one in hidden.figure_7(rows))
+    assert all(isinstance(one, Comparison) for one in in_full(hidden.figure_7(rows)))
 
 
 def test_without_both_constraints_runs_are_later_and_less_sparse():
@@ -794,7 +795,9 @@ def test_without_both_constraints_runs_are_later_and_less_sparse():
     for column, claim in {"solved_at": "solved later", "sparsity_error": "less sparse"}.items():
         changed = rows.assign(**{column: rows[column].where(~both, rows[column] / 1000)})
         differing = {
-            one.what for one in hidden.figure_7(changed) if not one.agrees and not isinstance(one, Comparison)
+            one.what
+            for one in in_full(hidden.figure_7(changed))
+            if not one.agrees and not isinstance(one, Comparison)
         }
         assert differing == {f"without both, runs are {claim} at larger hidden sizes"}
 

@@ -185,6 +185,7 @@ def runs_of(
     >>> len(runs_of("root", 2, seeds=2, units=["NPU", "NMU"]))
     8
     """
+    every = tasks(operation, inputs)
     return [
         Run(
             task=task,
@@ -196,7 +197,7 @@ def runs_of(
         )
         for unit, arm in arms(operation, inputs, iterations).items()
         if unit in units
-        for name, task in tasks(operation, inputs).items()
+        for name, task in every.items()
         if name in ranges
         for seed in range(seeds)
     ]

@@ -53,6 +53,7 @@ __all__ = [
     "Statements",
     "above",
     "exactly",
+    "in_full",
     "printed",
     "rate",
     "rounded",
@@ -205,6 +206,16 @@ Statement = Comparison | Claim
 Later = Callable[[], "Comparison | Iterable[Comparison]"]
 """Numbers that are computed when they are asked for. Samples of seeds are asked for sentences alone."""
 Which = Callable[[Statement], bool]
+
+
+def in_full(found: Iterable[Statement | Later]) -> Iterator[Statement]:
+    """The statements, with the numbers that are given as functions."""
+    for one in found:
+        if isinstance(one, Statement):
+            yield one
+        else:
+            numbers = one()
+            yield from [numbers] if isinstance(numbers, Comparison) else numbers
 
 
 def every(one: Statement) -> bool:
@@ -369,13 +380,7 @@ class Item:
         """
         if self.statements is None:
             return []
-        found: list[Statement] = []
-        for one in self.statements() if rows is None else self.statements(rows):
-            if isinstance(one, Statement):
-                found.append(one)
-            else:
-                numbers = one()
-                found += [numbers] if isinstance(numbers, Comparison) else numbers
+        found = list(in_full(self.statements() if rows is None else self.statements(rows)))
         family = max(1, sum(isinstance(one, Comparison) for one in found))
         return [replace(one, family=family) if isinstance(one, Comparison) else one for one in found]
 

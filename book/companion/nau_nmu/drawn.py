@@ -130,7 +130,7 @@ def within_axes(
     won = [part for part in parts if part["success"].any()]
     for name, tick in ticks.items():
         if tick is not None:
-            found = [_likeliest(part, name) for part in won]
+            found = [likeliest(part, name) for part in won]
             below = bool(found) and all(
                 one < tick or measured(part, [name])[name].low < tick
                 for one, part in zip(found, won, strict=True)
@@ -139,7 +139,7 @@ def within_axes(
             yield Claim(f"{AXES[name]} may be below {tick:,} {where}", below, most)
 
 
-def _likeliest(part: pd.DataFrame, name: str) -> float:
+def likeliest(part: pd.DataFrame, name: str) -> float:
     """A measure without the ends of its interval, which take most of the time for sparsity errors."""
     if name == "sparsity_error":
         errors = solved(part)["sparsity_error"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from types import SimpleNamespace
 
@@ -17,6 +17,7 @@ from companion.experiment.statements import (
     Comparison,
     Explanation,
     Item,
+    Later,
     Read,
     exactly,
     printed,
@@ -89,24 +90,15 @@ def chose(rows: pd.DataFrame, choice: str) -> pd.Series:
     return rows["gate"] > 0.5 if choice == "addition" else rows["gate"] < 0.5
 
 
-def figure_9(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
+def figure_9(rows: pd.DataFrame) -> Iterator[Claim | Later]:
     """Shares of runs by their choice, and the observations of appendix C.5, as far as rows hold their
     lines.
 
     Args:
         rows: lines of Table 5, with the column ``gate`` as well.
     """
-    theirs = published_histogram()
-    theirs = theirs.loc[theirs.index.repeat(theirs["count"])]
     ours = dict(_lines(rows))
-    for (operation, model), part in ours.items():
-        drawn = theirs[(theirs["operation"] == operation) & (theirs["model"] == model)]
-        choice = RIGHT[operation]
-        right = [_share(chose(runs, choice)) for runs in (part, drawn)]
-        line = f"{model} on {nau_nmu.SIGNS[operation]}"
-        yield Comparison(f"{line}, runs that chose {choice}", *right)
-        won = [_share(chose(runs, choice) & runs["success"].astype(bool)) for runs in (part, drawn)]
-        yield Comparison(f"{line}, runs that chose {choice} and are solved", *won)
+    yield lambda: _choices(ours)
     added = {line: _share(chose(part, "addition")) for line, part in ours.items()}
     for operation in RIGHT:
         pair = [added.get((operation, model)) for model in ("NALU (separate)", "NALU (shared)")]
@@ -128,6 +120,20 @@ def figure_9(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
         if None not in pair:
             claim = f"{model}: the choice does not depend on the task"
             yield Claim(claim, pair[0].overlaps(pair[1]), f"{text(pair[0], 2)} and {text(pair[1], 2)} add")
+
+
+def _choices(ours: Mapping[tuple[str, str], pd.DataFrame]) -> Iterator[Comparison]:
+    """How many runs of each line made the right choice, and how many of them are solved."""
+    theirs = published_histogram()
+    theirs = theirs.loc[theirs.index.repeat(theirs["count"])]
+    for (operation, model), part in ours.items():
+        drawn = theirs[(theirs["operation"] == operation) & (theirs["model"] == model)]
+        choice = RIGHT[operation]
+        right = [_share(chose(runs, choice)) for runs in (part, drawn)]
+        line = f"{model} on {nau_nmu.SIGNS[operation]}"
+        yield Comparison(f"{line}, runs that chose {choice}", *right)
+        won = [_share(chose(runs, choice) & runs["success"].astype(bool)) for runs in (part, drawn)]
+        yield Comparison(f"{line}, runs that chose {choice} and are solved", *won)
 
 
 def _share(values: pd.Series) -> Interval:

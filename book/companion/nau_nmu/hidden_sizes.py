@@ -15,10 +15,10 @@ from companion.experiment import Arm, Experiment, runs_of
 from companion.experiment.errata import Erratum
 from companion.experiment.parameters import one_of, some_of
 from companion.experiment.rows import NOT_RUN, Rows
-from companion.experiment.statements import Claim, Comparison, Item, Read
+from companion.experiment.statements import Claim, Item, Later, Read
 from companion.experiment.tables import Table, text, within
 from companion.nau_nmu import settings as nau_nmu
-from companion.nau_nmu.drawn import beside_drawn, measured, values
+from companion.nau_nmu.drawn import beside_drawn, likeliest, measured, values
 
 HIDDEN = tuple(range(2, 11))
 """The hidden sizes of Figures 3 and 7."""
@@ -38,6 +38,8 @@ ABLATED = ("NMU", *ABLATIONS)
 """The models of Figure 7."""
 
 _FREE, _UNCLAMPED, _NEITHER = ABLATIONS
+_FIRST = "NMU at hidden size 10, success rate"
+"""The number of Figure 3 that comes first: sentences are about it."""
 _FULL = 5_000_000
 
 _Lines = dict[tuple[str, str], pd.DataFrame]
@@ -95,7 +97,7 @@ def with_sizes(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(hidden="2" if sizes is None else sizes.fillna(2).astype(float).astype(int).astype(str))
 
 
-def figure_7(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
+def figure_7(rows: pd.DataFrame) -> Iterator[Claim | Later]:
     """What the figure draws and what appendix C.3 says of it, as far as rows hold what is compared.
 
     Args:
@@ -103,40 +105,45 @@ def figure_7(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
     """
     lines = _lines(rows, ABLATED)
     headline = ("10", _FREE)
-    yield from beside_drawn(
+    yield lambda: beside_drawn(
         "Fig7", "at hidden size", dict(sorted(lines.items(), key=lambda line: line[0] != headline))
     )
-    found = {line: measured(part) for line, part in lines.items()}
+    rates = {line: measured(part, ["success"])["success"] for line, part in lines.items()}
     sizes = _complete(lines, ABLATED)
     if "2" in sizes:
-        rates = [found["2", model]["success"] for model in ABLATED]
+        small = [rates["2", model] for model in ABLATED]
         claim = "no constraint is needed at hidden size 2"
         yield Claim(
             claim,
-            all(one.overlaps(rates[0]) for one in rates),
-            text(min(rates, key=lambda one: one.estimate), 2),
+            all(one.overlaps(small[0]) for one in small),
+            text(min(small, key=lambda one: one.estimate), 2),
         )
     larger = [size for size in sizes if size != "2"]
-    pairs = {model: [(found[size, model], found[size, "NMU"]) for size in larger] for model in ABLATIONS}
+    pairs = {model: [((size, model), (size, "NMU")) for size in larger] for model in ABLATIONS}
     if larger:
         judged = f"at {', '.join(larger)}"
-        failing = all(one["success"].high < whole["success"].low for one, whole in pairs[_FREE])
+        failing = all(rates[one].high < rates[whole].low for one, whole in pairs[_FREE])
         yield Claim("without R_sparse, the NMU fails at larger hidden sizes", failing, judged)
-        equal = all(one["success"].overlaps(whole["success"]) for one, whole in pairs[_UNCLAMPED])
+        equal = all(rates[one].overlaps(rates[whole]) for one, whole in pairs[_UNCLAMPED])
         yield Claim("without the clamp, as many runs are solved", equal, judged)
         for measure, claim in {"solved_at_mean": "solved later", "sparsity_error": "less sparse"}.items():
-            more = all(one[measure].estimate > whole[measure].estimate for one, whole in pairs[_NEITHER])
+            more = all(
+                likeliest(lines[one], measure) > likeliest(lines[whole], measure)
+                for one, whole in pairs[_NEITHER]
+            )
             yield Claim(f"without both, runs are {claim} at larger hidden sizes", more, judged)
 
 
-def figure_3_sizes(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
+def figure_3_sizes(rows: pd.DataFrame) -> Iterator[Claim | Later]:
     """What the upper half draws and what section 4.1 says of it, as far as rows hold what is compared.
 
     Args:
         rows: as of :func:`figure_7`.
     """
     lines = _lines(rows, nau_nmu.MULTIPLIERS)
-    yield from beside_drawn("Fig3-top", "at hidden size", lines)
+    yield lambda: sorted(
+        beside_drawn("Fig3-top", "at hidden size", lines), key=lambda one: one.what != _FIRST
+    )
     if "10" in _complete(lines, nau_nmu.MULTIPLIERS):
         rates = {model: measured(lines["10", model], ["success"])["success"] for model in nau_nmu.MULTIPLIERS}
         best = max((one for model, one in rates.items() if model != "NMU"), key=lambda one: one.high)

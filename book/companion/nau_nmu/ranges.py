@@ -20,7 +20,7 @@ from nalm.training import Run
 from companion.experiment import Experiment
 from companion.experiment.parameters import one_of, some_of
 from companion.experiment.rows import NOT_RUN, Rows
-from companion.experiment.statements import Claim, Comparison, Explanation, Item, Read, Statement, exactly
+from companion.experiment.statements import Claim, Explanation, Item, Later, Read, Statement, exactly
 from companion.experiment.tables import Table, text
 from companion.measures import Interval
 from companion.nau_nmu import settings as nau_nmu
@@ -81,7 +81,7 @@ def _simulated(task: SubsetArithmeticTask) -> float:
     return nearly_perfect_mse(task, samples=100_000)
 
 
-def figure_3_ranges(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
+def figure_3_ranges(rows: pd.DataFrame) -> Iterator[Claim | Later]:
     """What the lower half draws and what section 4.1 says of it, as far as rows hold what is compared.
 
     Args:
@@ -95,7 +95,7 @@ def figure_3_ranges(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
         if (name, model) in parts
     }
     rates = {line: measured(part, ["success"])["success"] for line, part in parts.items()}
-    yield from beside_drawn("Fig3-bottom", "on", parts)
+    yield lambda: beside_drawn("Fig3-bottom", "on", parts)
     for name in ("U[-2,-1)", "U[-2,2)"):
         if (name, "NMU") in rates:
             yield Claim(
@@ -109,16 +109,13 @@ def figure_3_ranges(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
         yield Claim("no model can learn U[1.1,1.2)", best.estimate == 0, text(best, 2))
 
 
-def figure_3(rows: pd.DataFrame) -> Iterator[Comparison | Claim]:
+def figure_3(rows: pd.DataFrame) -> Iterator[Claim | Later]:
     """Both halves; the default, two hidden units on U[1,2), belongs to either.
 
     Args:
         rows: with the columns of both.
     """
-    yield from sorted(
-        figure_3_sizes(rows[rows["range"] == "U[1,2)"]),
-        key=lambda one: one.what != "NMU at hidden size 10, success rate",
-    )
+    yield from figure_3_sizes(rows[rows["range"] == "U[1,2)"])
     yield from figure_3_ranges(rows[rows["hidden"] == "2"])
 
 

@@ -176,7 +176,7 @@ def gate_runs(
 def _runs(arms: dict[str, Arm], models: Sequence[str], operations: Sequence[str], seeds: int) -> list[Run]:
     return [
         Run(
-            task=SubsetArithmeticTask(operation=operation),
+            task=task,
             model=arms[model].model,
             recipe=arms[model].recipe,
             seed=seed,
@@ -184,6 +184,7 @@ def _runs(arms: dict[str, Arm], models: Sequence[str], operations: Sequence[str]
             labels={"model": model, "operation": operation},
         )
         for operation in operations
+        for task in [SubsetArithmeticTask(operation=operation)]
         for model in models
         for seed in range(seeds)
     ]
@@ -232,13 +233,14 @@ def range_runs(
     [('U[1,5)', 0.0509, 'U[0,1)')]
     """
     usual = subset_runs(models, ["mul"], seeds, iterations, stream)
-    return [_on_range(run, name) for name in ranges for run in usual]
-
-
-def _on_range(run: Run, name: str) -> Run:
-    interpolation, extrapolation, threshold = RANGES[name]
-    task = run.task.but(interpolation=interpolation, extrapolation=extrapolation)
-    return run.but(task=task, threshold=threshold, labels=run.labels | {"range": name})
+    found = []
+    for name in ranges:
+        interpolation, extrapolation, threshold = RANGES[name]
+        task = SubsetArithmeticTask(operation="mul", interpolation=interpolation, extrapolation=extrapolation)
+        found += [
+            run.but(task=task, threshold=threshold, labels=run.labels | {"range": name}) for run in usual
+        ]
+    return found
 
 
 def _with_factor(run: Run, factor: float) -> Run:

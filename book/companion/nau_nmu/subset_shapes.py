@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+from nalm.tasks import SubsetArithmeticTask
 from nalm.training import Run
 
 from companion.experiment import Experiment
@@ -95,20 +96,19 @@ def shape_runs(
     >>> run.task.sizes(), run.threshold, run.recipe.iterations
     ((50, 25), 0.00223, 5000000)
     """
-    return [
-        _shaped(run, shape)
-        for shape in dict.fromkeys(shapes)
-        for run in subset_runs(models, ["mul"], seeds, min(iterations, shape.iterations), stream)
-    ]
-
-
-def _shaped(run: Run, shape: Shape) -> Run:
-    labels = {"inputs": shape.inputs, "overlap": shape.overlap, "subset": shape.subset}
-    return run.but(
-        task=run.task.but(inputs=shape.inputs, overlap_ratio=float(shape.overlap), subset_ratio=shape.subset),
-        threshold=shape.threshold,
-        labels=run.labels | {name: f"{value:g}" for name, value in labels.items()},
-    )
+    found = []
+    for shape in dict.fromkeys(shapes):
+        task = SubsetArithmeticTask(
+            operation="mul",
+            inputs=shape.inputs,
+            overlap_ratio=float(shape.overlap),
+            subset_ratio=shape.subset,
+        )
+        labels = {"inputs": shape.inputs, "overlap": shape.overlap, "subset": shape.subset}
+        labels = {name: f"{value:g}" for name, value in labels.items()}
+        runs = subset_runs(models, ["mul"], seeds, min(iterations, shape.iterations), stream)
+        found += [run.but(task=task, threshold=shape.threshold, labels=run.labels | labels) for run in runs]
+    return found
 
 
 PANELS = {"inputs": "input size", "overlap": "overlap ratio", "subset": "subset ratio"}
