@@ -6,6 +6,7 @@ SymPy is the extra ``formulas``.
 
 from __future__ import annotations
 
+import builtins
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -128,9 +129,12 @@ def formula_error(
         raise ValueError(
             f"The inputs must be (examples, {len(names)}), one at least, but are {tuple(inputs.shape)}."
         )
-    # SymPy would write it as cases, which it multiplies out. Names of inputs may be those of functions.
-    functions = [{"Heaviside": np.heaviside}, "numpy"]
-    compute = sympy.lambdify(symbols, list(formulas), functions, dummify=True)
+    # SymPy would write it as cases, which it multiplies out.
+    functions = {"Heaviside": np.heaviside}
+    # Names of inputs may be those of functions; to replace them makes long formulas anew.
+    taken = functions.keys() | vars(np).keys() | vars(builtins).keys()
+    dummies = not taken.isdisjoint(map(str, names))
+    compute = sympy.lambdify(symbols, list(formulas), [functions, "numpy"], dummify=dummies)
     inputs = inputs.detach().cpu()
     columns = inputs.double().numpy().T
     found = _copied(model).cpu()(inputs)

@@ -35,11 +35,13 @@ _RIGHT = torch.ones(2, dtype=torch.float64)
 
 
 def squared_error(panel: str, weights: torch.Tensor) -> torch.Tensor:
-    """Of the example of Figure 2, whose first layer makes w₁ times the two sums; ``weights``: w₁ and w₂."""
-    hidden, w2 = weights[0] * _SUMS, weights[1]
+    """Of the example of Figure 2, whose first layer makes w₁ times the two sums; ``weights``: w₁ and w₂,
+    (..., 2).
+    """
+    hidden, w2 = weights[..., :1] * _SUMS, weights[..., 1:]
     if panel == "NMU":
-        return ((hidden * w2 + 1 - w2).prod() - _TARGET) ** 2
-    return (((hidden.abs() + EPSILONS[panel]) ** w2).prod() - _TARGET) ** 2
+        return ((hidden * w2 + 1 - w2).prod(-1) - _TARGET) ** 2
+    return (((hidden.abs() + EPSILONS[panel]) ** w2).prod(-1) - _TARGET) ** 2
 
 
 def edge(epsilon: float, w2: np.ndarray | float) -> np.ndarray:
