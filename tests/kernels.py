@@ -27,7 +27,7 @@ class Client(BlockingKernelClient):
         self.kernel_info()
         while time.monotonic() < until and self.is_alive():
             try:
-                return self._handle_kernel_info_reply(self.get_shell_msg(timeout=1))
+                return self._handle_kernel_info_reply(self.get_shell_msg(timeout=0.2))
             except Empty:
                 pass
         raise RuntimeError("The kernel died, or did not answer in time.")
