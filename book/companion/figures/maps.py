@@ -35,14 +35,17 @@ def on_dark(png: bytes) -> bytes:
     """A map's picture for dark pages: text, ticks and frames are inverted as the style sheet inverts other
     figures, data keep their colours.
     """
-    pixels = imread(io.BytesIO(png))
-    colour, alpha = pixels[..., :3], pixels[..., 3]
+    pixels = (255 * imread(io.BytesIO(png))).round().astype(np.uint8)
+    colour = pixels[..., :3]
     with style():
         inks = [to_rgb(rcParams[name]) for name in ("text.color", "axes.edgecolor")]
-    ink = (alpha < 1) | np.any([np.isclose(colour, one, atol=1e-3).all(-1) for one in inks], axis=0)
-    colour[ink] = 0.9 - 0.8 * colour[ink]
+    ink = pixels[..., 3] < 255
+    for one in inks:
+        ink |= (colour == np.round(255 * np.array(one)).astype(np.uint8)).all(-1)
+    inverted = 255 * (0.9 - 0.8 * (np.arange(256) / 255).astype(np.float32))
+    colour[ink] = inverted.round().astype(np.uint8)[colour[ink]]
     changed = io.BytesIO()
-    imsave(changed, (255 * pixels).round().astype(np.uint8), metadata={"Software": None})
+    imsave(changed, pixels, metadata={"Software": None})
     return changed.getvalue()
 
 
