@@ -51,7 +51,9 @@ def collect(app: Sphinx, config: Config) -> None:
         target = folder / address
         target.parent.mkdir(parents=True, exist_ok=True)
         content = path.read_bytes()
-        target.write_bytes(gzip.compress(content, 6, mtime=0) if target.suffix == ".gz" else content)
+        target.write_bytes(
+            gzip.compress(content, 6, mtime=0) if target.suffix == ".gz" else content
+        )
     config.html_extra_path.append(str(folder))
 
 
