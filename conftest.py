@@ -3,21 +3,36 @@
 import gc
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent
+
+
+def links_with_torch(folder: str) -> bool:
+    """Whether there is the linker gold, and reads torch's libraries."""
+    torch = find_spec("torch")
+    if torch is None or torch.origin is None or not all(map(shutil.which, ("g++", "ld.gold"))):
+        return False
+    libraries = [f"-L{Path(torch.origin).parent / 'lib'}", "-ltorch", "-ltorch_cpu", "-ltorch_python"]
+    nothing = ["-x", "c++", os.devnull, "-o", str(Path(folder, "nothing.so"))]
+    command = ["g++", "-shared", "-fuse-ld=gold", *nothing, *libraries]
+    return not subprocess.run(command, capture_output=True).returncode
+
+
 if "PYTEST_XDIST_WORKER" not in os.environ:  # workers have that of the process that started them
     OWN = tempfile.TemporaryDirectory(prefix="nalm-tests-")  # in place of the folders of who runs the tests
     os.environ["NALM_TESTS"] = OWN.name
-    # Where there is gold, it links compiled code, in half the time: it does not read all that torch exports.
-    if gold := shutil.which("ld.gold"):
+    # Where gold links with torch's libraries, it links compiled code, in half the time.
+    if links_with_torch(OWN.name):
         (linker := Path(OWN.name, "linker")).mkdir()
-        (linker / "ld").symlink_to(gold)
+        (linker / "ld").symlink_to(str(shutil.which("ld.gold")))
         known = os.environ.get("COMPILER_PATH")
         os.environ["COMPILER_PATH"] = os.pathsep.join([str(linker), *([known] if known else [])])
 
