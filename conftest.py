@@ -15,24 +15,23 @@ import pytest
 ROOT = Path(__file__).parent
 
 
-def links_with_torch(folder: str) -> bool:
-    """Whether there is the linker gold, and reads torch's libraries."""
-    torch = find_spec("torch")
-    if torch is None or torch.origin is None or not all(map(shutil.which, ("g++", "ld.gold"))):
-        return False
+def gold(folder: str) -> str | None:
+    """The linker gold, where there is one that reads torch's libraries."""
+    found, torch = shutil.which("ld.gold"), find_spec("torch")
+    if found is None or torch is None or torch.origin is None or shutil.which("g++") is None:
+        return None
     libraries = [f"-L{Path(torch.origin).parent / 'lib'}", "-ltorch", "-ltorch_cpu", "-ltorch_python"]
     nothing = ["-x", "c++", os.devnull, "-o", str(Path(folder, "nothing.so"))]
     command = ["g++", "-shared", "-fuse-ld=gold", *nothing, *libraries]
-    return not subprocess.run(command, capture_output=True).returncode
+    return None if subprocess.run(command, capture_output=True).returncode else found
 
 
 if "PYTEST_XDIST_WORKER" not in os.environ:  # workers have that of the process that started them
     OWN = tempfile.TemporaryDirectory(prefix="nalm-tests-")  # in place of the folders of who runs the tests
     os.environ["NALM_TESTS"] = OWN.name
-    # Where gold links with torch's libraries, it links compiled code, in half the time.
-    if links_with_torch(OWN.name):
+    if found := gold(OWN.name):  # links compiled code in half the time
         (linker := Path(OWN.name, "linker")).mkdir()
-        (linker / "ld").symlink_to(str(shutil.which("ld.gold")))
+        (linker / "ld").symlink_to(found)
         known = os.environ.get("COMPILER_PATH")
         os.environ["COMPILER_PATH"] = os.pathsep.join([str(linker), *([known] if known else [])])
 

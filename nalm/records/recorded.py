@@ -55,10 +55,8 @@ def recorded_runs(
     arms: dict[str, Run] = {}  # whose values their seeds share
     runs = []
     for row in rows.to_dict("records"):
-        configuration, _, number = row["key"].rpartition("-")
-        if configuration not in arms:
-            arms[configuration] = rebuilt(row, sidecar)
-        runs.append(
-            arms[configuration].but(seed=int(number), labels={name: str(row[name]) for name in labels})
-        )
+        run = rebuilt(row, sidecar)
+        arm = arms.setdefault(row["key"].rpartition("-")[0], run)
+        named = {name: str(row[name]) for name in labels}
+        runs.append(run.but(task=arm.task, model=arm.model, recipe=arm.recipe, labels=named))
     return runs
