@@ -24,6 +24,7 @@ from freshness import always_read
 from nalm.tasks import UNIFORM_RANGES
 from nalm.units import UNITS
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from companion.beyond import which_unit
@@ -174,7 +175,7 @@ class Citation(Written):
         yield from (f"  version = {{{cff['version']}}}", "}", "```")
 
 
-def forget(app: Sphinx) -> None:
+def forget(app: Sphinx, config: Config) -> None:
     rows.cache_clear()
     which_unit.measured.cache_clear()
     numbers.cache_clear()
@@ -189,5 +190,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("which-unit", WhichUnit)
     app.add_directive("more-units", MoreUnits)
     app.add_directive("citation", Citation)
-    app.connect("builder-inited", forget)
+    app.connect("config-inited", forget, priority=400)  # before widgets write their data
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

@@ -366,17 +366,16 @@ def sizes(found: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys(one.size for one in order))
 
 
-def unit_for(found: pd.DataFrame, operation: str, signs: str, size: str, beside: str) -> str:
+def unit_for(units: pd.DataFrame) -> str:
     """The units for a cell with the best one's count, or that there is none.
 
-    >>> unit_for(measured(), "div", "either", "−2 to 2", "many")
+    >>> unit_for(cell(measured(), "div", "either", "−2 to 2", "many"))
     'NMRU (25 of 25)'
-    >>> unit_for(measured(), "div", "either", "−100 to 100", "many")
+    >>> unit_for(cell(measured(), "div", "either", "−100 to 100", "many"))
     'none of 3 units'
-    >>> unit_for(measured(), "div", "negative", "0 to 1", "none")
+    >>> unit_for(cell(measured(), "div", "negative", "0 to 1", "none"))
     'not measured'
     """
-    units = cell(found, operation, signs, size, beside)
     if units.empty:
         return NOT_MEASURED
     names = best(units)
@@ -403,9 +402,13 @@ def glance(found: pd.DataFrame) -> list[dict[str, str]]:
         for beside in OTHERS
         if beside in ("none", "many") or any(_of(found, operation, beside))
     ]
+    cells, none = _cells(found), found.iloc[:0]
     return [
         {"operation": OPERATIONS[operation], "other inputs": OTHERS[beside]}
-        | {name: unit_for(found, operation, *kind, beside) for name, kind in GLANCE.items()}
+        | {
+            name: unit_for(cells.get((operation, signs, size, beside), none))
+            for name, (signs, size) in GLANCE.items()
+        }
         for operation, beside in asked
         if (operation, beside) != ("root", "none") or any(_of(found, operation, beside))
     ]

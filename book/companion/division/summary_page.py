@@ -38,13 +38,23 @@ def table_3(paper: Rows, judged: Statements) -> tuple[Table, Numbers]:
 
 
 def failures(paper: Rows) -> tuple[Table, Numbers]:
-    """The weights of failed runs, and how many NRUs among redundant negative numbers have found a / b."""
+    """The weights of failed runs, and how many have found an operand: of NRUs among redundant negative
+    numbers, and of Real NPUs among redundant ones.
+    """
     lost = paper.of(inputs=10, model="NRU", range=NEGATIVE).failed
     W = operands_first(lost.frame)[:, 0]
+    real = paper.of(inputs=10, model=MODIFIED).failed
+    powers = operands_first(real.frame)[:, 0] * operands_first(real.frame, "0.gate")[:, 0].clip(0, 1)
+    found = (np.round(powers[:, :2]) == [1, -1]).sum(1)
     caption = "Weights of failed runs (weight times gate for the Real NPU)"
     folded = "The weights of a failed run, by unit and kind of numbers"
     table = Table(summary.failures(paper), caption, folded=folded)
-    return table, {"summary_found": lost.share((W[:, 0] > 0.99) & (W[:, 1] < -0.99))}
+    return table, {
+        "summary_found": lost.share((W[:, 0] > 0.99) & (W[:, 1] < -0.99)),
+        "summary_npu_both": real.share(found == 2),
+        "summary_npu_one": f"{(found == 1).sum()}",
+        "summary_npu_neither": f"{(found == 0).sum()}",
+    }
 
 
 def scaled(tried: Rows, units: Sequence[str]) -> Table:

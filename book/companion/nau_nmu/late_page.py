@@ -117,7 +117,6 @@ def late_lines(rows: Rows) -> tuple[Table, _Numbers]:
         "last-late": f"{max(ats):.1f}" if ats else NOT_RUN,
         "ends": within(max(ends)) if ends else NOT_RUN,
         "nau-late": f"{nau.count} of 100" if nau else NOT_RUN,
-        "nau-at": f"{nau.at / 1e6:.1f} million" if nau else NOT_RUN,
         "nau-median": f"{np.median(sums):,.0f}" if len(sums) else NOT_RUN,
         "nau-mean": text(sums.mean()) if len(sums) else NOT_RUN,
     }

@@ -15,6 +15,7 @@ from nalm.tasks import SubsetArithmeticTask
 from nalm.training import Run
 
 from companion.experiment import Experiment
+from companion.experiment.errata import Erratum
 from companion.experiment.parameters import some_of
 from companion.experiment.rows import NOT_RUN, Rows
 from companion.experiment.statements import Claim, Comparison, Item
@@ -231,6 +232,16 @@ EXPERIMENT = Experiment(
             rows=_of_figure_8,
             by=(*PANELS, "model"),
             compared="the default task, and a tick of an axis",
+        ),
+    ),
+    errata=(
+        Erratum(
+            "Appendix C.2, Figure 8",
+            "description",
+            r"All models are trained over $5 \cdot 10^6$ iterations.",
+            "With 125 to 200 inputs it is twice as many, with 225 and more three times as many.",
+            "The runs of Figure 8 are as long as the authors'.",
+            "Units on large inputs have more time to learn than those on small ones.",
         ),
     ),
 )

@@ -268,7 +268,7 @@ def all_settings(rows: Rows, ran: Rows, p: SimpleNamespace) -> tuple[Table, Numb
         line = line_of(operation, model)
         if model in PAPER:
             line["published"] = printed(operation, model)
-        line |= {"code": error_of_best(ran.frame, model, operation), "text": error(part)}
+        line |= {"code": error(code.of(model=model, operation=operation).frame), "text": error(part)}
         if model in PAPER:
             line["agrees"] = agrees(by_text, operation, model)
         constant = best_constant(operation, "test" if operation == "root" else "test_paper")
