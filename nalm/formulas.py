@@ -48,9 +48,10 @@ def formula(
 
     Raises:
         ImportError: SymPy is not installed.
-        TypeError: names that are neither texts nor symbols, or a number of decimals that is no integer.
-        ValueError: two names are the same; the model takes another number of inputs, or cannot be copied, as
-            with pruned weights; a negative number of decimals.
+        TypeError: no model; names that are neither texts nor symbols, or a number of decimals that is no
+            integer.
+        ValueError: two names are the same; the model takes another number of inputs, returns something else
+            than a vector, or cannot be copied, as with pruned weights; a negative number of decimals.
         NotImplementedError: the model contains an operation that has no symbol here, or is on ``meta``.
 
     Example:
@@ -71,6 +72,8 @@ def formula(
     import sympy
     from torch.fx.experimental.proxy_tensor import make_fx
 
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"What has a formula is a torch.nn.Module, not {model!r}.")
     model = _copied(model).cpu().double()
     try:
         graph = make_fx(model)(torch.ones(len(names), dtype=torch.float64))
@@ -79,6 +82,8 @@ def formula(
     symbols = [sympy.Symbol(name, real=True) if isinstance(name, str) else name for name in names]
     interpreter = _Symbols(graph, digits)
     outputs = interpreter.run(np.array(symbols, dtype=object))
+    if not (isinstance(outputs, np.ndarray) and outputs.ndim == 1):
+        raise ValueError(f"The model must map {len(names)} numbers to a vector that depends on them.")
     return tuple(interpreter.rounded(_signed(one)) for one in outputs)
 
 
@@ -99,7 +104,8 @@ def formula_error(
 
     Raises:
         ImportError: SymPy is not installed.
-        TypeError: names that are neither texts nor symbols, or inputs that are no tensor.
+        TypeError: formulas that are no expressions of SymPy, names that are neither texts nor symbols, or
+            inputs that are no tensor.
         ValueError: two names are the same; formulas of other names or of another number, no inputs or other
             ones than these, or a model that cannot be copied, as with pruned weights.
 
@@ -118,7 +124,9 @@ def formula_error(
     names = _checked(names)
     import sympy
 
-    formulas = [formulas] if isinstance(formulas, sympy.Basic) else list(formulas)
+    formulas = [formulas] if isinstance(formulas, sympy.Basic | str) else list(formulas)
+    if others := [one for one in formulas if not isinstance(one, sympy.Basic)]:
+        raise TypeError(f"A formula is an expression of SymPy, not {others[0]!r}.")
     if not isinstance(inputs, Tensor):
         raise TypeError(f"The inputs must be a tensor, but are of type {type(inputs).__name__}.")
     free = {str(symbol): symbol for one in formulas for symbol in one.free_symbols}

@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nalm.commands import exit_with
@@ -174,18 +175,24 @@ def compare(
     """
     one_unit = isinstance(units, type | str | Stack) or not isinstance(units, Iterable)
     units = [units] if one_unit else list(units)  # type: ignore[list-item, arg-type]
-    one_task = isinstance(tasks, Task) or not isinstance(tasks, Iterable)
+    one_task = isinstance(tasks, Task | str) or not isinstance(tasks, Iterable)
     tasks = [tasks] if one_task else list(tasks)  # type: ignore[list-item, arg-type]
     for task in tasks:
         if not isinstance(task, Task):
-            raise TypeError(f"A task is a nalm.tasks.Task, as SingleModuleTask.on('U[1,2)'), not {task!r}.")
+            raise TypeError(
+                "A task is a nalm.tasks.Task, as SingleModuleTask.on('U[1,2)', operation='mul'), "
+                f"not {task!r}."
+            )
         with np.errstate(all="ignore"):
             if not all(one.targets.isfinite().all() for one in task.evaluation(seed=0).values()):
                 raise ValueError(
                     f"{getattr(task, 'operation', type(task).__name__)!r} has no finite value on part of "
                     f"{task.label()}: take another range."
                 )
-    rates = [checks.number("lr", rate) for rate in (lr if isinstance(lr, Iterable) else [lr])]
+    # a text, and an array or tensor of one number, are no rates
+    several = isinstance(lr, Iterable) and not isinstance(lr, str) and getattr(lr, "ndim", 1) != 0
+    rates = [checks.number("lr", rate) for rate in (lr if several else [lr])]  # type: ignore[union-attr]
+    threshold = checks.number("threshold", threshold)
     iterations, seeds = checks.positive_int("iterations", iterations), check_seeds(seeds)
     if not (recipe is None or isinstance(recipe, Recipe)):
         raise TypeError(f"A recipe is a nalm.training.Recipe, not {recipe!r}.")
@@ -209,7 +216,10 @@ def compare(
             ]
     rows = run_all(runs, experiment, results=results, progress=progress, compiled=compiled, retrain=True)
     # recorded ones may have been called otherwise, in a comparison of other units
-    return Study(rows.assign(**pd.DataFrame([run.labels for run in runs])), experiment, str(results))
+    rows = rows.assign(**pd.DataFrame([run.labels for run in runs]))
+    # of a path, the place that it is now, wherever the process goes
+    place = str(results) if str(results) in ("", "publish") else str(Path(results).resolve())
+    return Study(rows, experiment, place)
 
 
 def check_seeds(seeds: Any) -> int:
@@ -276,11 +286,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         tasks = [
             SingleModuleTask.on(name, operation=operation)
-            for operation in options.operations
-            for name in options.ranges
+            for operation in dict.fromkeys(options.operations)
+            for name in dict.fromkeys(options.ranges)
         ]
         study = compare(
-            [*options.units, *options.beside],
+            list(dict.fromkeys([*options.units, *options.beside])),
             tasks,
             lr=options.lr,
             seeds=options.seeds,
@@ -291,7 +301,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     print(study.summary().to_string(index=False, float_format=lambda value: f"{value:.3g}"))
-    print(f"The rows are {study.freshness()}.")
+    print(f"The rows are {study.freshness().replace('it depends', 'they depend')}.")
     return 0
 
 

@@ -142,3 +142,50 @@ class Empty(nn.Module):
 
     def forward(self, x):
         return x[:, : self.out_features]
+
+
+class Random(SquareUnit):
+    """Draws numbers that are no parameters."""
+
+    def __init__(self, in_features, out_features):
+        super().__init__(in_features, out_features)
+        self.fixed = torch.randn(in_features)
+
+    def forward(self, x):
+        return super().forward(x * self.fixed)
+
+
+class Listed(SquareUnit):
+    """Has a module that PyTorch does not see."""
+
+    def __init__(self, in_features, out_features):
+        super().__init__(in_features, out_features)
+        self.parts = [nn.Linear(in_features, in_features)]
+
+    def forward(self, x):
+        return super().forward(self.parts[0](x))
+
+
+class Even(SquareUnit):
+    """The same numbers, that are no parameters, for all runs."""
+
+    def __init__(self, in_features, out_features):
+        super().__init__(in_features, out_features)
+        self.fixed = torch.linspace(0.5, 1.0, in_features)
+
+    def forward(self, x):
+        return super().forward(x * self.fixed)
+
+
+class Complex(SquareUnit):
+    def __init__(self, in_features, out_features):
+        super().__init__(in_features, out_features)
+        self.weight = nn.Parameter(torch.ones(out_features, in_features, dtype=torch.complex64))
+
+    def reset_parameters(self):
+        pass
+
+
+class Doubling(SquareUnit):
+    def forward(self, x):
+        return super().forward(x).double()

@@ -356,9 +356,13 @@ def power(x, by=1.0, *, times=1.0):
 class Varied(Unit):
     discrete_values = {"weight": (0, 1)}
     low, high = 0.25, 0.75
+    built = 0
+    scale = 1.0
 
     def __init__(self, in_features, out_features):
         super().__init__(in_features, out_features)
+        type(self).built += 1
+        self.scale = 1.0
         self.weight = self.new_weight()
         self.reset_parameters()
 
@@ -399,6 +403,7 @@ class Varied(Unit):
     [
         ("POWER = 2.0", "POWER = 3"),
         ('"weight": (0, 1)', '"weight": (0, 2)'),
+        ("scale = 1.0", "scale = 2.0"),
         ("by=1.0", "by=1.5"),
         ("times=1.0", "times=2.0"),
         ("return 0.5", "return 0.6"),

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import own_units
 import pandas as pd
 import pytest
@@ -151,8 +152,11 @@ def test_a_module_without_a_penalty_is_compared_as_well(tmp_path):
     [
         ({"iterations": -5}, ValueError, "iterations must be a positive integer, but it is -5"),
         ({"iterations": 1e2}, TypeError, "iterations must be a positive integer, but it is 100.0"),
-        ({"lr": "0.01"}, TypeError, "lr must be a number"),
-        ({"tasks": "mul"}, TypeError, "A task is a nalm.tasks.Task"),
+        ({"lr": "0.01"}, TypeError, "lr must be a number, but it is '0.01'"),
+        ({"lr": np.array(0.01)}, TypeError, r"lr must be a number, but it is array\(0.01\)"),
+        ({"threshold": None}, TypeError, "threshold must be a number, but it is None"),
+        ({"compiled": "no"}, TypeError, "compiled must be True or False, but it is 'no'"),
+        ({"tasks": "mul"}, TypeError, r"A task is a nalm.tasks.Task, .*, operation='mul'\), not 'mul'"),
         ({"tasks": None}, TypeError, "A task is a nalm.tasks.Task, .* not None"),
         ({"units": None}, TypeError, "A unit is a class, the name of one or a .*, not None"),
         (
@@ -192,6 +196,20 @@ def test_the_command_refuses_a_wrong_unit_in_one_sentence(name, sentence, capsys
     assert study.main([f"{FILE}:{name}", "--seeds", "1", "--results", str(tmp_path)]) == 2
     said = capsys.readouterr().err.strip()
     assert sentence.replace("own_units:", f"{FILE}:") in said and "\n" not in said
+
+
+def test_the_command_takes_a_unit_that_stands_beside_the_others(capsys, tmp_path):
+    asked = ["NMU", "--operations", "mul", "mul", "--ranges", "U[1,2)", "--iterations", "4", "--seeds", "1"]
+    assert study.main([*asked, "--results", str(tmp_path)]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[2] for line in lines if line[0] == "mul"] == ["NMU", "NAU"]
+
+
+def test_a_comparison_finds_its_rows_wherever_the_process_goes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = nalm.compare("NMU", TASKS[0], iterations=4, seeds=1, results="here", progress=False)
+    monkeypatch.chdir("/")
+    assert found.freshness() == "fresh"
 
 
 def test_the_command_prints_a_line_for_each_unit(tmp_path):

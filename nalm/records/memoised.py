@@ -34,6 +34,7 @@ from nalm.tasks import Task
 from nalm.tasks.arithmetic import OperandTask
 from nalm.training import Log, Run
 from nalm.training.trial import try_units
+from nalm.units.checks import boolean
 from nalm.values import Value
 
 __all__ = ["ensembles_of", "run_all"]
@@ -128,6 +129,11 @@ def run_all(
     runs, device = _checked(runs), str(device)  # a torch.device says what it is
     if not (executor is None or isinstance(executor, Executor)):
         raise TypeError(f"An executor is a concurrent.futures.Executor, not {executor!r}.")
+    flags = {"progress": progress, "train": train, "keep_states": keep_states}
+    for name, flag in (flags | {"retrain": retrain, "fresh": fresh}).items():
+        boolean(name, flag)
+    if compiled is not None:
+        boolean("compiled", compiled)
     also = [also] if isinstance(also, str) else list(also)
     keys = _keys(runs)
     _check_labels(runs)
@@ -277,6 +283,12 @@ def _check_labels(runs: list[Run]) -> None:
         lost := [text for text, there in zip(texts, read["label"].notna(), strict=False) if not there]
     ):
         raise ValueError(f"A label cannot be {lost[0]!r}: it would be read as a missing value.")
+    # the task's own label stands in the column "range" where the run has none
+    called = {("range", task.label()) for task in {id(run.task): run.task for run in runs}.values()}
+    for name, text in sorted(called | {label for label in labels if label[0] in ("model", "range")}):
+        (as_read,) = pd.read_csv(io.StringIO(f'{name}\n"{text.replace(chr(34), 2 * chr(34))}"\n'))[name]
+        if str(as_read) != text:
+            raise ValueError(f"A {name} cannot be called {text!r}: it would be read as {as_read}.")
 
 
 def _sources(folders: Sequence[Path], names: Sequence[str]) -> list[Store]:

@@ -95,12 +95,15 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None), tuple, list, dict)
 def _has_values(body: list[ast.stmt], loaded: Mapping[str, Any], module: str) -> bool:
     """Whether what a module or class has loaded are the literals and default arguments that are written.
 
-    Left out is what may have changed since: a name that is bound twice or in a function, and what begins
-    empty.
+    Left out is what may have changed since: a name that is bound twice or in a function, an attribute that
+    is set on something else than ``self``, and what begins empty.
     """
     bound = Counter(name for node in body for name in names_bound_by(node))
-    for one in (inner for node in body for inner in ast.walk(node) if isinstance(inner, ast.Global)):
-        bound.update(one.names)
+    for one in (inner for node in body for inner in ast.walk(node)):
+        if isinstance(one, ast.Global):
+            bound.update(one.names)
+        elif isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) and not _of_self(one):
+            bound[one.attr] += 1
     for node in body:
         for name in (one for one in names_bound_by(node) if bound[one] == 1 and one in loaded):
             value = loaded[name]
@@ -122,6 +125,11 @@ def _has_values(body: list[ast.stmt], loaded: Mapping[str, Any], module: str) ->
                 if named and not _is_literal(node.value, value):
                     return False
     return True
+
+
+def _of_self(attribute: ast.Attribute) -> bool:
+    """Whether an attribute is one of an instance, which leaves that of the class as it is."""
+    return isinstance(attribute.value, ast.Name) and attribute.value.id == "self"
 
 
 def _has_defaults(written: ast.arguments, function: FunctionType) -> bool:

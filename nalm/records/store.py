@@ -96,7 +96,7 @@ class Store:
             return pd.DataFrame(columns=COLUMNS)
         try:
             rows = _read(self.rows_file)
-        except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
+        except (OSError, ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
             raise ValueError(
                 f"{self.rows_file} is not a readable results file ({error}); repair or move it, "
                 "nothing was written."
@@ -139,7 +139,7 @@ class Store:
                 for note in content.get(name, []):
                     if not all(isinstance(note[part], kind) for part, kind in parts.items()):
                         raise TypeError(f"{name} has a wrong note")
-        except (ValueError, KeyError, TypeError, RecursionError, UnicodeDecodeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, UnicodeDecodeError) as error:
             raise ValueError(
                 f"{self.sidecar_file} is not a readable sidecar file ({error!r}); repair or move it, "
                 "nothing was written."
@@ -297,7 +297,7 @@ class Store:
             problem = "its keys are not unique"
         elif not (rows["experiment"] == self.experiment).all():
             problem = f"it holds rows of another experiment than {self.experiment}"
-        elif any(
+        elif len(rows) and any(
             not pd.api.types.is_numeric_dtype(rows[column])
             for column in ("seed", "iterations", "valid_mse", "test_mse")
         ):
@@ -370,7 +370,8 @@ def _damaged(rows: pd.DataFrame, sidecar: dict[str, Any]) -> list[str]:
     for name, digest in sidecar.get("coming", {}).items():  # the rows are those before or after
         allowed[name] = [*allowed.get(name, [None]), digest]
     of_batches = {name: found.get(name) for name in allowed}
-    return sorted(name for name, digest in of_batches.items() if digest not in allowed[name])
+    unknown = set(rows["batch"].fillna("none").unique()) - {*sidecar["batches"], *allowed}
+    return sorted({*unknown, *(name for name, digest in of_batches.items() if digest not in allowed[name])})
 
 
 def _replace(file: Path, text: str) -> None:

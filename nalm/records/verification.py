@@ -305,7 +305,7 @@ class _Candidate(NamedTuple):
 
 def _candidates(experiment: str, rows: pd.DataFrame, sidecar: dict[str, Any]) -> Iterable[_Candidate]:
     seconds = pd.to_numeric(rows["seconds"], errors="coerce").groupby(rows["batch"]).transform("sum")
-    on_gpu = {batch for batch, origin in sidecar["batches"].items() if is_gpu(origin["device"])}
+    on_gpu = {batch for batch, origin in sidecar["batches"].items() if is_gpu(str(origin.get("device")))}
     columns = rows["key"], range(len(rows)), rows["iterations"], seconds, rows["batch"].isin(on_gpu)
     return (_Candidate(experiment, *one) for one in zip(*columns, strict=True))
 

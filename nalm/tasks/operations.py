@@ -60,7 +60,8 @@ def _computed(expression: str) -> Callable:
         tree = ast.Expression(ast.Constant(None))
     for node in ast.walk(tree):
         if not (
-            isinstance(node, ast.Expression | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | ast.Load)
+            isinstance(node, ast.Expression | ast.BinOp | ast.UnaryOp | ast.Load | ast.UAdd | ast.USub)
+            or isinstance(node, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.FloorDiv | ast.Mod | ast.Pow)
             or (isinstance(node, ast.Constant) and type(node.value) in (int, float))
             or (isinstance(node, ast.Name) and node.id in ("a", "b", "abs"))
             or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1)

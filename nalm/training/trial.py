@@ -20,7 +20,7 @@ from torch.func import functional_call, vmap
 
 from nalm.models import NODE, DigitSequence, Layer, Stack
 from nalm.models.stack import unit_class
-from nalm.tasks import DigitSequenceTask, FractionalSIRTask
+from nalm.tasks import DigitSequenceTask, EvaluationSet, FractionalSIRTask
 from nalm.tasks.arithmetic import OperandTask
 from nalm.training.penalties import ActivationPenalty
 from nalm.training.run import Run
@@ -98,17 +98,44 @@ def _check_targets(run: Run) -> None:
             f"{type(task).__name__}.evaluation returns the set {others[0]!r}, but the name of a further one "
             "must begin with 'test_'."
         )
+    for name, one in sets.items():
+        if wrong := _wrong_with(one, run):
+            raise ValueError(f"The set {name!r} of {type(task).__name__}.evaluation {wrong}.")
+    if others := [name for name, one in task.constants(run.seed).items() if not isinstance(one, Tensor)]:
+        raise ValueError(f"{type(task).__name__}.constants must be tensors, but {others[0]!r} is none.")
     shapes = {name: tuple(one.targets.shape[1:]) for name, one in sets.items()}
     if run.recipe.stream != "numpy" and task.host_draw(run.seed, 0, EXAMPLES) is None:
         noise = torch.full((task.noise_rows(), EXAMPLES), 0.5)  # a draw would change the weights of a run
         _, target = task.batch(noise, task.constants(run.seed), task.shared())
         shapes["training"] = tuple(target.shape[1:])
+        if not target.isfinite().any():
+            raise ValueError(f"{type(task).__name__}.batch gives no target that is a finite number.")
     for name, shape in shapes.items():
         if shape != (task.out_features,):
             raise ValueError(
                 f"{type(task).__name__} has {name} targets of shape {('examples', *shape)}, but they must be "
                 f"('examples', {task.out_features}): a column for each output."
             )
+
+
+def _wrong_with(one: Any, run: Run) -> str:
+    """What is wrong with an evaluation set, beside its shapes; nothing if it can be used."""
+    if not isinstance(one, EvaluationSet):
+        return f"is a {type(one).__name__}, but must be a nalm.tasks.EvaluationSet"
+    if not (isinstance(one.inputs, Tensor) and isinstance(one.targets, Tensor)):
+        return "must have tensors as inputs and targets"
+    if not 0 < len(one.inputs) == len(one.targets):
+        counts = f"{len(one.inputs)} inputs and {len(one.targets)} targets"
+        return f"has {counts}, but needs as many, and one at least"
+    if isinstance(run.model, Stack) and not one.inputs.dtype == one.targets.dtype == torch.float32:
+        return f"has the types {one.inputs.dtype} and {one.targets.dtype}, but units compute in torch.float32"
+    if not one.targets.isfinite().all():
+        return "has targets that are no finite numbers"
+    if one.error not in ("mse", "mae"):
+        return f"has the error {one.error!r}, but allowed are 'mse' and 'mae'"
+    if one.output is not None and one.output not in range(run.task.out_features):
+        return f"compares the output {one.output!r}, but outputs are 0 to {run.task.out_features - 1}"
+    return ""
 
 
 def couples_runs(run: Run) -> bool:
@@ -168,7 +195,8 @@ class _Trial:
         """Whether its runs are to be projected one by one."""
         self.has_parameters()
         self.has_outputs()
-        self.is_mapped(lambda unit, x: unit(x), "forward", self.x.expand(RUNS, -1, -1))
+        y = self.is_mapped(lambda unit, x: unit(x), "forward", self.x.expand(RUNS, -1, -1))
+        self.differ_in_parameters_alone(y)
         if isinstance(self.unit, Unit):
             self.has_penalty()
         self.says_what_is_unused()
@@ -190,6 +218,11 @@ class _Trial:
                     f"freezes its parameter {name!r}, but all parameters of a run are trained",
                     "keep it as a number, or compute it in forward",
                 )
+            if parameter.dtype != torch.float32:
+                raise self.refused(
+                    f"has the parameter {name!r} of type {parameter.dtype}, but runs are trained in 32 bits",
+                    "make it torch.float32",
+                )
         if not list(self.unit.parameters()):
             raise self.refused("has no parameters", "there is nothing to train without an nn.Parameter")
 
@@ -201,6 +234,10 @@ class _Trial:
                 f"maps inputs of shape {tuple(self.x.shape)} to "
                 + (str(tuple(y.shape)) if isinstance(y, Tensor) else type(y).__name__),
                 f"with out_features={expected[1]}, forward must return the shape {expected}",
+            )
+        if y.dtype != self.x.dtype:
+            raise self.refused(
+                f"maps inputs of type {self.x.dtype} to {y.dtype}", "compute in the type of the inputs"
             )
 
     def has_penalty(self) -> None:
@@ -225,10 +262,22 @@ class _Trial:
                 f"fails in {what} with {type(error).__name__}: {_line(error)}", instead
             ) from None
 
-    def is_mapped(self, function: Callable, what: str, *inputs: Tensor) -> None:
-        """Refuse what one function of stacked parameters cannot do."""
+    def differ_in_parameters_alone(self, y: Tensor) -> None:
+        """Refuse a unit that has drawn numbers which are no parameters: those of one run would be taken for
+        all. Most outputs, as some may be rounded to the other side of a step.
+        """
+        alone = torch.stack([unit(self.x) for unit in self.units])
+        same = torch.isclose(y, alone, rtol=1e-3, atol=1e-6, equal_nan=True).flatten(1).double().mean(1)
+        if (same < 0.5).any():
+            raise self.refused(
+                "keeps numbers that differ from run to run in something else than its parameters",
+                "make them an nn.Parameter, a module in an nn.ModuleList, or the same for all runs",
+            )
+
+    def is_mapped(self, function: Callable, what: str, *inputs: Tensor) -> Any:
+        """What one function of stacked parameters gives; refuse what it cannot do."""
         try:
-            self.over_runs(function, self.stacked(), *inputs)
+            return self.over_runs(function, self.stacked(), *inputs)
         except Exception as error:  # torch.func has many words for few causes
             said = str(error)
             if "randomness" in said:

@@ -215,8 +215,8 @@ class Unit(nn.Module, ABC):
         if not torch.allclose(getattr(self, name), value, equal_nan=True):
             self.load_state_dict(stored)
             raise RuntimeError(
-                f"{type(self).__name__}: {name} is computed, and through what computes it cannot be brought "
-                "into its bounds; choose a parametrisation with a right inverse, or one within the bounds."
+                f"{type(self).__name__}: {name} is computed, and what computes it does not reach the values "
+                "that it is to take; choose a parametrisation with a right inverse that reaches them."
             )
 
     def extra_repr(self) -> str:

@@ -231,6 +231,8 @@ def test_bad_input_is_refused_before_anything_trains(asked, results, device, sen
         ({"arm": "a\rb"}, r"A label cannot be 'a\\rb': a carriage return ends a line"),
         ({"a\rb": "a"}, r"A label cannot be 'a\\rb': a carriage return ends a line"),
         ({"": "a"}, "A label has no name"),
+        ({"model": "01"}, "A model cannot be called '01': it would be read as 1"),
+        ({"range": "1e3"}, "A range cannot be called '1e3': it would be read as 1000"),
     ],
 )
 def test_labels_that_would_not_be_read_back_are_refused(tmp_path, labels, sentence, trained):

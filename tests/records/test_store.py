@@ -404,16 +404,33 @@ def test_a_kill_while_a_row_is_replaced_harms_nothing(tmp_path, killed_after, wr
     assert set(store.read()["batch"]) == set(store.sidecar()["batches"]) and store.damaged() == []
 
 
-def test_a_row_without_its_batch_hinders_no_replacement(tmp_path):
-    """Files of before may have one."""
+@pytest.mark.parametrize("batch", ["invented", ""])
+def test_a_row_of_a_batch_that_nobody_recorded_is_refused(tmp_path, batch):
     store = Store(tmp_path, EXPERIMENT)
-    add(store, "a-0", batch="gone")
-    add(store, "b-0", batch="other")
-    sidecar = store.sidecar()
-    del sidecar["batches"]["gone"]
-    store.sidecar_file.write_text(json.dumps(sidecar))
-    replaced(store, "b-0", "later")
-    assert store.read()["key"].tolist() == ["a-0", "b-0"] and store.sidecar()["batches"].keys() == {"later"}
+    add(store, "a-0")
+    by_hand = pd.read_csv(store.rows_file, dtype=str).assign(key="a-1", seed="1", batch=batch)
+    by_hand.to_csv(store.rows_file, mode="a", header=False, index=False)
+    assert store.damaged() == [batch or "none"]
+    with pytest.raises(ValueError, match=f"not as they were recorded, of the batch {batch or 'none'};"):
+        store.read()
+
+
+def test_rows_without_any_batch_in_the_sidecar_are_refused(tmp_path):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    store.sidecar_file.write_text(json.dumps(store.sidecar() | {"batches": {}}))
+    with pytest.raises(ValueError, match="of the batch b;"):
+        store.read()
+
+
+@pytest.mark.parametrize("file", ["rows_file", "sidecar_file"])
+def test_a_folder_in_place_of_a_file_is_told(tmp_path, file):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    getattr(store, file).unlink()
+    getattr(store, file).mkdir()
+    with pytest.raises(ValueError, match="is not a readable"):
+        store.read()
 
 
 def test_a_digest_that_comes_with_a_batch_is_not_that_of_rows_to_come(tmp_path, full):

@@ -29,6 +29,45 @@ class FlatTask(TenParameterTask):
         }
 
 
+class SetTask(TenParameterTask):
+    """Its test set is changed by :data:`CHANGES`."""
+
+    change: str
+
+    def evaluation(self, seed):
+        sets = super().evaluation(seed)
+        return sets | {"test": CHANGES[self.change][0](sets["test"])}
+
+
+CHANGES = {
+    "error": (
+        lambda one: replace(one, error="rmse"),
+        "has the error 'rmse', but allowed are 'mse' and 'mae'",
+    ),
+    "output": (lambda one: replace(one, output=3), "compares the output 3, but outputs are 0 to 0"),
+    "tuple": (lambda one: (one.inputs, one.targets), "is a tuple, but must be a nalm.tasks.EvaluationSet"),
+    "array": (
+        lambda one: replace(one, targets=one.targets.numpy()),
+        "must have tensors as inputs and targets",
+    ),
+    "empty": (lambda one: replace(one, inputs=one.inputs[:0], targets=one.targets[:0]), "has 0 inputs and 0"),
+    "fewer": (lambda one: replace(one, targets=one.targets[1:]), "but needs as many"),
+    "double": (lambda one: replace(one, targets=one.targets.double()), "but units compute in torch.float32"),
+    "infinite": (lambda one: replace(one, targets=one.targets / 0), "has targets that are no finite numbers"),
+}
+
+
+class NumberTask(TenParameterTask):
+    def constants(self, seed):
+        return super().constants(seed) | {"factor": 2.0}
+
+
+class NothingTask(TenParameterTask):
+    def batch(self, noise, constants, shared):
+        x, t = super().batch(noise, constants, shared)
+        return x, t * float("nan")
+
+
 class GapTask(TenParameterTask):
     def operands(self, seed):
         return np.array([[1.0, 0, 1, 0], [0, 1, 0, 1]])
@@ -56,6 +95,10 @@ REFUSED = {
     "Misshapen": r"Misshapen fails in forward with RuntimeError: .*: mend forward\(\)",
     "Misspelt": r"Misspelt fails in project_ with AttributeError: .*: mend project_\(\)",
     "Empty": r"Empty has no parameters: ",
+    "Random": r"Random keeps numbers that differ from run to run .*: make them an nn\.Parameter",
+    "Listed": r"Listed keeps numbers that differ from run to run .*, a module in an nn\.ModuleList",
+    "Complex": r"Complex has the parameter 'weight' of type torch\.complex64, .*: make it torch\.float32",
+    "Doubling": r"Doubling maps inputs of type torch\.float32 to torch\.float64: compute in the type",
 }
 
 
@@ -84,7 +127,7 @@ def test_what_is_unwise_is_said_once(name, sentence):
         Ensemble([run(getattr(own_units, name))]).train()
 
 
-@pytest.mark.parametrize("unit", [own_units.SquareUnit, own_units.Plain])
+@pytest.mark.parametrize("unit", [own_units.SquareUnit, own_units.Plain, own_units.Even])
 def test_a_right_unit_passes(unit):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -194,6 +237,24 @@ def test_an_own_task_is_tried_without_drawing():
     state = torch.random.get_rng_state()
     try_units(run("NMU", task=GapTask(operation="add")))
     assert torch.equal(torch.random.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_evaluation_set_that_cannot_be_used_is_refused(change):
+    with pytest.raises(ValueError, match=f"The set 'test' of SetTask.evaluation .*{CHANGES[change][1]}"):
+        try_units(run("NMU", task=SetTask(change=change)))
+
+
+@pytest.mark.parametrize(
+    ("task", "sentence"),
+    [
+        (NumberTask(), "NumberTask.constants must be tensors, but 'factor' is none"),
+        (NothingTask(), "NothingTask.batch gives no target that is a finite number"),
+    ],
+)
+def test_what_an_own_task_cannot_be_trained_on_is_refused(task, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        try_units(run("NMU", task=task))
 
 
 def test_operands_with_gaps_are_not_summed_as_slices():

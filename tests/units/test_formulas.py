@@ -153,10 +153,25 @@ def test_inputs_may_have_any_name(names):
     assert formula_error(found, names, unit, x) < 1e-5
 
 
+class Returning(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.forward = function
+
+
 def test_what_has_no_formula_is_said_in_a_sentence():
     for digits, error in {-1: ValueError, 2.5: TypeError, "2": TypeError, True: TypeError}.items():
         with pytest.raises(error, match=f"^digits must be an integer of at least 0, but it is {digits!r}"):
             formula(NAU(2, 1), ["a", "b"], digits)
+    with pytest.raises(TypeError, match="^What has a formula is a torch.nn.Module, not 3"):
+        formula(3, ["a"])
+    for returned in (lambda x: (x, x), lambda x: x[None], lambda x: torch.ones(1)):
+        with pytest.raises(
+            ValueError, match="^The model must map 2 numbers to a vector that depends on them"
+        ):
+            formula(Returning(returned), ["a", "b"])
+    with pytest.raises(TypeError, match=r"^A formula is an expression of SymPy, not 'a\*b'"):
+        formula_error("a*b", ["a", "b"], NAU(2, 1), torch.ones(1, 2))
     with pytest.raises(TypeError, match="^The inputs must be a tensor, but are of type list"):
         formula_error(formula(NAU(2, 1), ["a", "b"]), ["a", "b"], NAU(2, 1), [[1.0, 2.0]])
     with pytest.raises(NotImplementedError, match=r"^This model computes aten.gelu.default, for which there"):
