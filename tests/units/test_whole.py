@@ -151,7 +151,7 @@ def test_a_weight_that_cannot_be_held_is_left_as_it_was(normalise):
     nn.init.constant_(unit.weight, -5.0)  # its bound, 0, has no direction
     normalise(unit, "weight")
     before = {name: value.clone() for name, value in unit.state_dict().items()}
-    with pytest.raises(RuntimeError, match="weight is computed, and through what computes it cannot be"):
+    with pytest.raises(RuntimeError, match="weight is computed, and what computes it does not reach"):
         unit.project_()
     assert all(torch.equal(value, before[name]) for name, value in unit.state_dict().items())
 
