@@ -106,7 +106,10 @@ def run_all(
     Raises:
         ValueError: an empty selection, equal runs, more than a hundred million iterations, a device that is
             not there, a scheduler that does not answer, a damaged results file, ``fresh`` with the published
-            rows as results, or nothing recorded where nothing may be trained. Nothing is trained then.
+            rows as results, a model or range whose name would be read otherwise, or nothing recorded where
+            nothing may be trained. Nothing is trained then.
+        TypeError: something else than runs, an executor or an address, or a flag that is neither True nor
+            False.
         RuntimeError: a worker that died, or that runs other code than this process, or ``compiled=True``
             where torch's compiler does not work. What others have finished is recorded.
         OSError: a folder that cannot be written to, or a full disk. What is recorded stays, and the same
