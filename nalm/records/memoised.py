@@ -273,6 +273,9 @@ def _check_labels(runs: list[Run]) -> None:
             raise ValueError(f"A label cannot be called {name!r}: rows have a column of that name.")
     for text in sorted({text for label in labels for text in label if "\r" in text}):
         raise ValueError(f"A label cannot be {text!r}: a carriage return ends a line of the rows' file.")
+    for text in sorted({text for label in labels for text in label}):
+        if text != text.encode(errors="ignore").decode():
+            raise ValueError(f"A label cannot be {text!r}: it is no text that a file can hold.")
     if "" in dict(labels):
         raise ValueError("A label has no name.")
     texts = sorted({text for _, text in labels})

@@ -56,7 +56,7 @@ def _computed(expression: str) -> Callable:
         raise ValueError(f"An operation is written in at most {LONGEST} characters, not {len(expression)}.")
     try:
         tree = ast.parse(expression, mode="eval")
-    except (SyntaxError, MemoryError, RecursionError):
+    except (SyntaxError, TypeError, MemoryError, RecursionError):
         tree = ast.Expression(ast.Constant(None))
     for node in ast.walk(tree):
         if not (

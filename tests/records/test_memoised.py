@@ -230,6 +230,8 @@ def test_bad_input_is_refused_before_anything_trains(asked, results, device, sen
         ({"arm": "nan"}, "A label cannot be 'nan'"),
         ({"arm": "a\rb"}, r"A label cannot be 'a\\rb': a carriage return ends a line"),
         ({"a\rb": "a"}, r"A label cannot be 'a\\rb': a carriage return ends a line"),
+        ({"a\ud800": "a"}, "A label cannot be 'a.ud800': it is no text that a file can hold"),
+        ({"arm": "a\ud800"}, "A label cannot be 'a.ud800': it is no text that a file can hold"),
         ({"": "a"}, "A label has no name"),
         ({"model": "01"}, "A model cannot be called '01': it would be read as 1"),
         ({"range": "1e3"}, "A range cannot be called '1e3': it would be read as 1000"),

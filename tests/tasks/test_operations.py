@@ -109,3 +109,8 @@ def test_nothing_else_is_computed(given, sentence):
     with pytest.raises(ValueError, match=sentence) as refusal:
         task(given)
     assert "\n" not in str(refusal.value)
+
+
+def test_what_is_no_text_is_no_operation():
+    with pytest.raises(ValueError, match="Unknown operation 3: allowed: 'add', 'sub'"):
+        operation(3)
