@@ -170,6 +170,7 @@ def test_a_module_without_a_penalty_is_compared_as_well(tmp_path):
         ({"lr": float("nan")}, ValueError, "lr must be a finite number, but it is nan"),
         ({"seeds": 1.5}, TypeError, "seeds must be a positive integer, but it is 1.5"),
         ({"recipe": {"iterations": 4}}, TypeError, "A recipe is a nalm.training.Recipe, not {'iter"),
+        ({"units": dict}, ValueError, "dict is no unit: a unit is a class of torch.nn.Module"),
         ({"units": [Stack.of("NMU", 2)]}, ValueError, "The model has 2 outputs, but SingleModuleTask has 1"),
     ],
 )

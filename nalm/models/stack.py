@@ -34,6 +34,8 @@ def _named(unit: object) -> object:
         unit = find(unit)
     if not isinstance(unit, type):
         return unit
+    if not issubclass(unit, nn.Module):
+        raise ValueError(f"{unit.__name__} is no unit: a unit is a class of torch.nn.Module.")
     return unit.__name__ if unit in UNITS.values() else name_of(unit)
 
 

@@ -128,6 +128,8 @@ class Store:
                     raise TypeError(f"{name} is no {kind.__name__}")
             if not all(isinstance(batch, dict) for batch in content["batches"].values()):
                 raise TypeError("a batch is no dict")
+            if not all(isinstance(one.get("versions", {}), dict) for one in content["batches"].values()):
+                raise TypeError("the versions of a batch are no dict")
             if type(content.get("rows", 0)) is not int:
                 raise TypeError("rows is no number")
             names = content.get("names", {})

@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor
 
 from nalm.tasks.arithmetic import OperandTask
-from nalm.tasks.operations import operation
+from nalm.tasks.operations import Operation, operation
 from nalm.tasks.ranges import Range, Uniform
 from nalm.tasks.task import Tensors
 
@@ -111,7 +111,7 @@ class TenParameterTask(OperandTask):
     """
 
     kind: Literal["TenParameterTask"] = "TenParameterTask"
-    operation: str = "mul"
+    operation: Operation = "mul"
     interpolation: Uniform = Uniform(low=1.0, high=2.0)
     extrapolation: Range = Uniform(low=2.0, high=6.0)
 

@@ -179,6 +179,12 @@ def test_the_written_table_is_current():
     sealed.read_text(board.FILE)
 
 
+def test_the_table_is_not_checked_beside_a_unit(capsys):
+    with pytest.raises(SystemExit):
+        board.main(["NMU", "--check"])
+    assert "leave the unit out" in capsys.readouterr().err
+
+
 def test_a_unit_of_ones_own_stands_among_the_others(tmp_path, monkeypatch, capsys):
     own = tmp_path / "summing_of_mine.py"
     own.write_text(

@@ -225,6 +225,7 @@ def test_a_damaged_sidecar_is_left_as_it_is(tmp_path):
         {"confirmations": "x"},
         {"comparisons": [{"codes": []}]},
         {"batches": []},
+        {"batches": {"a": {"versions": "2.12.1"}}},
         {"rows": "one"},
     ],
     ids=str,

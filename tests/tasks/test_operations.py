@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from nalm.tasks import OPERATIONS, SingleModuleTask, operation
+from nalm.tasks import OPERATIONS, SingleModuleTask, SubsetArithmeticTask, TenParameterTask, operation
 
 SCALE = a = 2
 NO_NUMBERS = ("abs", "a + abs", "a(b)", "3", "1 / 0", "a + 1e999", "a + abs(9) ** 9 ** 9")
@@ -53,6 +53,11 @@ def test_an_operation_is_kept_as_its_expression(given, kept):
     np.testing.assert_array_equal(operation(kept)(a, b), expected)
     found = operation(kept)(torch.tensor(a), torch.tensor(b)).numpy()
     np.testing.assert_allclose(found, expected, rtol=4e-16)  # a processor's power may be off by a bit
+
+
+@pytest.mark.parametrize("kind", [SubsetArithmeticTask, TenParameterTask])
+def test_tasks_on_subsets_take_a_function(kind):
+    assert kind(operation=squares).operation == "a ** 2 + b ** 2"
 
 
 def test_two_on_a_line_are_told_apart():

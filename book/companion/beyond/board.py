@@ -306,6 +306,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--results", default="", help="folder of results; your own data folder if not given")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the table is stale")
     options = parser.parse_args(arguments)
+    if options.unit and options.check:
+        parser.error("--check asks about the leaderboard as it is: leave the unit out")
     try:
         if options.unit:
             print(_beside(options).to_string(index=False))
