@@ -1,4 +1,4 @@
-"""Discoveries from many first weights, one process per core, recorded like rows."""
+"""Discoveries from many initial weights, one process per core, recorded like rows."""
 
 from __future__ import annotations
 

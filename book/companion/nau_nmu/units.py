@@ -236,7 +236,7 @@ EXPERIMENT = Experiment(
             ),
         ),
         Erratum(
-            "Section 2.6, first weights of the NMU",
+            "Section 2.6, initial weights of the NMU",
             "claim",
             r"The NMU can be optimally initialised with $\mathrm{Var}[W] = \tfrac14$.",
             (
@@ -259,7 +259,7 @@ EXPERIMENT = Experiment(
                 r"one asks for $\tfrac23$. The code counts at least five inputs and outputs. Such a "
                 r"layer starts where $\tanh$ and $\sigma$ are flat."
             ),
-            ("The variance for all $r$, and the derivatives of such a layer at its first weights."),
+            ("The variance for all $r$, and the derivatives of such a layer at its initial weights."),
             (
                 "Second layers of NAC+, NAC• and NALU with two hidden units, and their recurrent "
                 "cells, start saturated. Their published rates are those of this start."

@@ -98,9 +98,9 @@ EXPERIMENT = Experiment(
         Erratum(
             "Section 4.1, optimiser",
             "description",
-            "3000 steps with Adam, from the first weights that section 3 recommends.",
+            "3000 steps with Adam, from the initial weights that section 3 recommends.",
             (
-                "The code uses RMSProp, and a fifth of Glorot's first weights for power units. "
+                "The code uses RMSProp, and a fifth of Glorot's initial weights for power units. "
                 "Networks are integrated with Euler steps of 1, under which the true equations "
                 "themselves fit worse than most networks."
             ),

@@ -79,8 +79,8 @@ def large_scale_arm(
 
     The penalty grows tenfold every 10,000 iterations (the code's counter is one ahead: after 9,999). Table A6
     prints 1e-7 as the last factor for products, less than the first; both arms have the code's 1e-4. The text
-    names no optimiser, no batch size and no first weights of the NMU: both arms have RMSProp with batches of
-    128, and the NMU of the text arm starts as it does by default in the authors' code, in U(0, 1).
+    names no optimiser, no batch size and no initial weights of the NMU: both arms have RMSProp with batches
+    of 128, and the NMU of the text arm starts as it does by default in the authors' code, in U(0, 1).
 
     >>> large_scale_arm("NPU", "reciprocal").recipe.penalties
     (Norms(start=1e-09, end=1e-07, every=10000, growth=10.0, kind='Norms'),)

@@ -96,7 +96,7 @@ def built() -> Table:
     """The models of the task as they are built.
 
     Raises:
-        AssertionError: first weights that are not drawn from U(0, 0.1).
+        AssertionError: initial weights that are not drawn from U(0, 0.1).
     """
     lines = []
     for model in LARGE_SCALE:

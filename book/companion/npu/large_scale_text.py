@@ -98,7 +98,7 @@ EXPERIMENT = Experiment(
             "The sparse networks of Figure 7 owe nothing to an $L_1$ penalty.",
         ),
         Erratum(
-            "Section 3.2, first weights",
+            "Section 3.2, initial weights",
             "description",
             "Gates start at ½, weights as Glorot and Bengio have it.",
             (

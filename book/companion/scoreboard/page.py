@@ -114,7 +114,7 @@ def readme_block(board: pd.DataFrame, results: str | Path = PUBLISHED) -> str:
         f"{_plural(count['differs, explained'], 'differs', 'differ')} for a known reason, "
         f"{_plural(count['differs'], 'differs', 'differ')} without one, "
         f"{_plural(count['open'], 'is', 'are') if count['open'] else 'none is'} open, "
-        f"{_plural(count['reproduced so far'], 'is', 'are')} reproduced so far, "
+        f"{_plural(count['reproduced so far'], 'is', 'are')} reproduced with fewer seeds or iterations, "
         f"{_plural(count['not comparable'], 'is', 'are')} not comparable.",
         "",
         f"Beside them {_plural(done['reproduced'], 'analytic figure is', 'analytic figures are')} "
