@@ -123,6 +123,7 @@ class Named(SumOfSquares):
         (("valid",), "Named.evaluation must return the sets 'valid' and 'test', but 'test' is missing"),
         (("test", "test_far"), "Named.evaluation must return the sets .*, but 'valid' is missing"),
         (("valid", "test", "seed"), "Named.evaluation returns the set 'seed', but the name of a further one"),
+        (("valid", "test", "tester"), "Named.evaluation returns the set 'tester', but"),
     ],
 )
 def test_evaluation_sets_that_rows_have_no_place_for_are_refused(names, sentence, tmp_path):

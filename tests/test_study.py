@@ -18,7 +18,7 @@ import nalm
 from nalm import study
 from nalm.models import Layer, Stack
 from nalm.tasks import SingleModuleTask
-from nalm.training import Adam, Recipe
+from nalm.training import Adam, Discretisation, Recipe
 
 TASKS = [
     SingleModuleTask.on("U[1,2)", operation=operation) for operation in ("squared", lambda a, b: a * a + b)
@@ -252,3 +252,24 @@ def test_the_best_rate_solves_most_and_of_equals_is_the_soonest():
     )
     best = study.Study(rows, "own/compare", "").best()
     assert best[["lr", "solved", "solved_at"]].values.tolist() == [["1", 2, 15.0]]
+
+
+def test_solved_at_is_that_of_solved_runs():
+    line = {"operation": "add", "range": "U[1,2)", "model": "A", "lr": "0.1"}
+    rows = [
+        line | {"success": won, "solved_at": at} for won, at in ((True, 10.0), (False, 50.0), (False, None))
+    ]
+    (found,) = study.Study(pd.DataFrame(rows), "own/compare", "").summary().to_dict("records")
+    assert (found["solved"], found["solved_at"]) == (1, 10.0)
+
+
+def test_rows_of_which_some_are_gone_are_older(tmp_path):
+    found = nalm.compare("NAU", TASKS[0], seeds=2, iterations=4, results=tmp_path, progress=False)
+    rows = found.rows.assign(batch=[found.rows["batch"][0], "replaced"])
+    assert study.Study(rows, found.experiment, found.results).freshness().startswith("older")
+
+
+def test_without_a_recipe_the_penalty_grows_from_half_to_three_quarters():
+    recipe = study._recipe(Stack.of("NAU", 1), TASKS[0], 100)
+    assert recipe.penalties == (Discretisation(weight=1.0, start=50, end=75),)
+    assert study._recipe(Stack.of(torch.nn.Linear, 1), TASKS[0], 100).penalties == ()

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from companion import measures
-from companion.division.compared import faster, ranges_where, success
+from companion.division.compared import alike, counted, faster, ranges_where, success
 
 from nalm.tasks import UNIFORM_RANGES
 
@@ -79,3 +79,15 @@ def test_a_model_that_is_solved_nowhere_is_not_faster(solved, later, agrees):
     rows = rows.assign(solved_at=times.where(rows["success"]))
     found = faster(rows, "a", "b", RANGES[:3], "ranges")
     assert found.agrees == agrees and found.ours.n == 3 * bool(solved)
+
+
+def test_a_count_is_tested_on_both_sides():
+    found = counted("", 0, 9, np.repeat([0.0, 1.0], [98, 2]), 1)
+    assert found.probability == pytest.approx(0.04)
+
+
+def test_models_are_alike_at_one_level_for_all_ranges():
+    """Eight seeds of one range have the probability 2 / 256, which among ten tests is no wonder."""
+    rows = _rows({"a": 16, "b": 16}, ranges=9)
+    lost = (rows["model"] == "b") & (rows["range"] == RANGES[0]) & (rows["seed"] < 8)
+    assert alike(rows.assign(success=rows["success"] & ~lost), "a", "b", "").agrees

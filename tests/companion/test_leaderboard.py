@@ -376,3 +376,15 @@ def test_tuned_rows_of_another_length_are_left_out():
     page = {"units": UNITS, "operations": list(OPERATIONS), "inputs": [2, 10], "ranges": list(UNIFORM_RANGES)}
     asked = [tuned.part(rows, SimpleNamespace(**page, seeds=5, iterations=n)) for n in (0, 1000)]
     assert len(asked[0]) and set(asked[0]["iterations"]) == {50_000, 100_000} and asked[1].empty
+
+
+def test_the_penalty_of_a_unit_of_ones_own_grows_from_40_to_70_percent():
+    (run, *_) = board.own_runs("NMU", "mul", 2, 1, lr=0.1, penalty=2.0, iterations=100)
+    assert run.recipe.penalties == (Discretisation(weight=2.0, start=40, end=70),)
+
+
+def test_of_tuned_rows_the_first_seeds_are_shown():
+    rows, _ = tuned.recorded()
+    page = {"units": UNITS, "operations": list(OPERATIONS), "inputs": [2, 10], "ranges": list(UNIFORM_RANGES)}
+    asked = tuned.part(rows, SimpleNamespace(**page, seeds=5, iterations=0))
+    assert set(asked["seed"]) == set(tuned.FRESH_SEEDS[:5])

@@ -302,3 +302,13 @@ def test_intervals_of_runs_that_share_seeds_cover(count):
 
 def test_runs_of_one_seed_count_as_one():
     assert measures.independent_runs([True, False, True, True], seeds=[7] * 4) == 1.0
+
+
+def test_runs_of_a_seed_that_differ_as_those_of_all_are_independent():
+    assert measures.independent_runs([True, False, True, False], seeds=[0, 0, 1, 1]) == 4
+    assert measures.independent_runs([True] * 4, seeds=[0, 0, 1, 1]) == 2
+
+
+def test_a_point_without_a_number_is_on_no_front():
+    nan = float("nan")
+    assert measures.nondominated([1, nan, 3], [5.0, 1.0, nan]).tolist() == [True, False, False]

@@ -232,3 +232,11 @@ def test_figure_8():
         own = nearly_perfect_mse(run.task, samples=20_000)
         usual = shape.inputs >= 50 and shape.subset == 0.25
         assert 0.9 < run.threshold / own < 1.1 if usual else 0.1 < run.threshold / own < 2.5
+
+
+def test_the_pace_is_that_of_its_own_runs_where_there_are_some(tmp_path):
+    others = Job("others", "demo/others", lambda: [RUN.but(recipe=RECIPE.but(iterations=21))])
+    list(train(tmp_path, [job("some", 1), others]))
+    own = recorded(tmp_path)["seconds"].sum() / 20
+    asked = Job("all", "demo/missing", lambda: [RUN.but(seed=s) for s in (0, 1)], like="demo/others")
+    assert table(tmp_path, [asked])["hours"].item() == pytest.approx(20 * own / 3600)

@@ -12,7 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from companion import published, scoreboard
-from companion.division import compared, small_numbers
+from companion.division import compared, losses, no_redundancy, redundancy, small_numbers
+from companion.division import inside_the_nmru as inside
+from companion.division import robust_real_npu as robust
+from companion.division.summary import Cell
 from companion.experiment.statements import (
     FALSE_ALARM,
     Claim,
@@ -28,7 +31,7 @@ from companion.measures import Interval
 from companion.nau_nmu import drawn, gates, penalty, ranges, subset_arithmetic
 from companion.nau_nmu import hidden_sizes as hidden
 from companion.nau_nmu import settings as nau_nmu
-from companion.npu import fractional_sir
+from companion.npu import fractional_sir, large_scale
 from companion.recorded import read
 from companion.scoreboard import ITEMS, Comparison
 from companion.scoreboard import board as board_module
@@ -1340,3 +1343,98 @@ def test_npu_figure_5_differs_without_a_unit_for_the_transmission(book):
         figure["differing"]
         == "a unit for r, with exponents of S and I of 0.4 to 0.7; all three in one RealNPU"
     )
+
+
+def test_a_tick_stands_above_its_border_and_not_at_it():
+    at = [Cell("no", "", "NRU", Interval(rate, 0.6, 0.9, 100), False).ticked for rate in (0.75, 0.76)]
+    assert at == [False, True]
+
+
+def _claims(statements, rows):
+    """What is asked of rows in one sentence each, without the numbers."""
+    return {one.what: one.agrees for one in statements(rows) if isinstance(one, Claim)}
+
+
+def test_most_runs_are_more_than_half_with_their_interval():
+    found = _claims(ranges.figure_3_ranges, _ranges({("U[-2,2)", "NMU"): 28}))
+    assert not found["the NMU can handle U[-2,2): it solves most runs"]
+
+
+def _solved_but(models, lost=(), **columns):
+    """Two solved seeds of each model on each range, but for the ``lost`` pairs of model and range."""
+    rows = pd.DataFrame(itertools.product(models, RANGES, range(2)), columns=["model", "range", "seed"])
+    rows["success"] = [pair not in set(lost) for pair in zip(rows["model"], rows["range"], strict=True)]
+    return rows.assign(solved_at=1000.0, **columns)
+
+
+def test_one_range_is_not_several():
+    what = "learning rate 0.1 has no success on several ranges"
+    models = (inside.FULL, inside.SLOW, inside.FAST)
+    lost = [(inside.FAST, place) for place in RANGES]
+    found = [_claims(inside._figure_18, _solved_but(models, lost[:ranges]))[what] for ranges in (1, 2)]
+    assert found == [False, True]
+    what = "the constrained start is better on several ranges"
+    lost = [(robust.BOTH, place) for place in RANGES]
+    found = [_claims(robust._figure_2, _solved_but(robust.ARMS, lost[:ranges]))[what] for ranges in (1, 2)]
+    assert found == [False, True]
+
+
+def _sparsity(rows, model, place, error):
+    """The rows with another sparsity error of a model on a range."""
+    there = (rows["model"] == model) & (rows["range"] == place)
+    return rows.assign(sparsity_error=rows["sparsity_error"].mask(there, error))
+
+
+def test_an_equal_sparsity_error_is_not_sparser():
+    rows = _solved_but(redundancy.MAIN, sparsity_error=1e-3)
+    rows["sparsity_error"] = rows["sparsity_error"].where(rows["model"] != compared.MODIFIED, 1e-4)
+    rows = _sparsity(rows, compared.MODIFIED, "U[10,20)", 1e-2)
+    what = "the repairs make it sparser everywhere but on U[10,20)"
+    assert _claims(redundancy._figure_6, rows)[what]
+    assert not _claims(redundancy._figure_6, _sparsity(rows, compared.MODIFIED, "U[1,2)", 1e-3))[what]
+
+
+def test_the_modifications_lower_the_sparsity_error_on_every_large_range():
+    rows = _solved_but([compared.REAL_NPU, compared.MODIFIED, "NRU", "NMRU"], sparsity_error=1e-3)
+    for place in no_redundancy.LARGE:
+        rows = _sparsity(rows, compared.MODIFIED, place, 1e-5)
+    what = "the modifications lower it there"
+    assert _claims(no_redundancy._figure_3, rows)[what]
+    rows = _sparsity(rows, compared.MODIFIED, no_redundancy.LARGE[0], 2e-3)
+    assert not _claims(no_redundancy._figure_3, rows)[what]
+
+
+def test_successes_are_false_if_all_of_them_are(monkeypatch):
+    names = ["model", "range", "seed"]
+    models = (compared.MODIFIED, "NRU", "NMRU")
+    rows = pd.DataFrame(itertools.product(models, small_numbers.SMALL, range(2)), columns=names)
+    rows = rows.assign(success=True, solved_at=1000.0, sparsity_error=0.1)
+    what = f"false positives of the Real NPU on {small_numbers.SMALL[0]}"
+    for distances, agrees in (([0.5, 0.5], True), ([0.5, 0.0], False)):
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                small_numbers, "with_witnesses", lambda near, known=distances: near.assign(distance=known)
+            )
+            assert _claims(small_numbers._figure_12, rows)[what] == agrees
+
+
+def test_where_nothing_is_solved_nothing_takes_longer():
+    models = [*losses.with_losses("NRU").values(), f"{compared.MODIFIED}, PCC"]
+    rows = [
+        {"model": model, "range": place, "seed": seed, "success": False, "solved_at": np.nan}
+        for model in models
+        for place in RANGES
+        for seed in range(2)
+    ]
+    found = _claims(losses._figure_22, pd.DataFrame(rows))
+    assert not found["with PCC, negative ranges take longer than with the Real NPU"]
+
+
+def test_an_nmu_that_ended_with_nan_has_not_converged():
+    rows = pd.DataFrame(_large())
+    nmu = (rows["model"] == "NMU") & (rows["operation"] == "mul")
+    what = "some NMUs do not converge on × (error above a constant's)"
+    for error, lost in ((np.nan, True), (0.0, False)):
+        worst = nmu & ~(rows["test_mse"] < 1e-3)
+        changed = rows.assign(test_mse=rows["test_mse"].mask(worst, error))
+        assert _claims(large_scale._figure_7, changed)[what] == lost

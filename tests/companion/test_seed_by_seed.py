@@ -99,3 +99,21 @@ def test_an_item_is_replayed_if_all_its_lines_are():
     assert judged(whole, part).seed_by_seed == "1 of 2 lines replayed, 1 not run"
     table_2 = next(one for one in ITEMS if (one.paper, one.name) == ("nau-nmu", "Table 2"))
     assert table_2.lines is not None
+
+
+def test_runs_that_are_further_away_than_the_first_draw_are_not_replayed():
+    theirs = np.arange(50) * 1e4
+    found = line("sub", "NAU", theirs, ours=theirs + 1000, first=theirs)
+    assert found.near == 50 and found.first > 0.5 and found.verdict == "not replayed"
+
+
+def test_a_run_that_ended_before_it_was_solved_says_nothing():
+    """Only seeds that are solved, or trained to the end, are known."""
+    rows = pd.DataFrame(
+        {"seed": range(3), "success": [True, False, False], "solved_at": [5000.0, np.nan, np.nan]}
+    )
+    rows = rows.assign(
+        task="SubsetArithmeticTask", range="U[1,2)", operation="add", model="NAU", stream="common"
+    )
+    (known,) = seed_by_seed._known(rows.assign(iterations=[8000, 8000, 5_000_000])).values()
+    assert known.index.tolist() == [0, 2] and known.isna().tolist() == [False, True]

@@ -51,3 +51,9 @@ def test_seeds_that_are_shared_are_drawn_together(monkeypatch):
     monkeypatch.setattr(statements, "drawn_again", drawn)
     replace(ITEM, shared=("hidden", "seed")).decided(ROWS)
     assert asked == [(("model", "hidden"), ("hidden", "seed"))]
+
+
+def test_half_of_the_statements_are_not_most():
+    half = [Claim("yes", True), Claim("perhaps", False, undecided=True)]
+    assert ITEM._judged(half, None, 4, 10).verdict == "open"
+    assert ITEM._judged([*half, Claim("too", True)], None, 4, 10).verdict == "reproduced"

@@ -152,3 +152,9 @@ def test_an_item_is_measured_with_as_many_samples_as_before(tmp_path, monkeypatc
 def test_an_unknown_item_is_refused(tmp_path):
     with pytest.raises(ValueError, match="Unknown item 'division Figure 33': did you mean 'division Figure"):
         main(["division Figure 33"], tmp_path / "strength.csv")
+
+
+def test_no_configuration_gets_more_runs_than_it_has():
+    rows = pd.DataFrame({"model": list("aabb"), "seed": range(4)})
+    for sample in islice(drawn_again(rows, ["model"]), 20):
+        assert sample["model"].value_counts().to_dict() == {"a": 2, "b": 2}

@@ -1,8 +1,11 @@
 """Table 6 of *Neural Arithmetic Units*: judged with all its lines, and shown as far as it is trained."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
+from companion.experiment.tables import text
 from companion.nau_nmu.settings import REPLAY
 from companion.nau_nmu.subset_arithmetic import EXPERIMENT, TABLE_6, published_cell
 from companion.nau_nmu.table_6 import so_far
@@ -55,3 +58,11 @@ def test_what_is_trained_stands_beside_the_published_rate():
 def test_before_anything_is_trained_all_lines_are_not_run():
     _, numbers = so_far({REPLAY: rows_of(LINES, 1).iloc[:0]}.get)
     assert numbers["replayed_lines"] == "0 of 66" and numbers["replayed_rates"] == "not run"
+
+
+def test_the_gated_unit_is_tested_against_none_of_a_hundred():
+    gated = rows_of([("add", "Gated NAU/NMU")], 10, success=[True] * 3 + [False] * 7)
+    numpy = rows_of([("sub", "Gated NAU/NMU")], 10, stream="numpy")
+    numbers = so_far({REPLAY: pd.concat([gated, numpy])}.get)[1]
+    assert numbers["gated_chance_add"] == text(math.comb(10, 3) / math.comb(110, 3), 1)
+    assert numbers["gated_chance_sub"] == numbers["gated_sub"] == "not run"

@@ -171,3 +171,21 @@ def test_older_rows_give_way_where_that_is_asked_for(there, here):
     assert sorted(found["seed"]) == [0, 1, 2, 5] and 0.5 not in set(found["test_mse"])
     assert code.freshness_of(found, here.sidecar()).value_counts().to_dict() == {FRESH: 3, OLDER: 1}
     assert here.damaged() == [] and all("digest" in batch for batch in here.sidecar()["batches"].values())
+
+
+def test_nothing_of_any_experiment_is_taken_if_one_is_damaged(there, here):
+    folder = there.rows_file.parents[1]
+    run = Run(task=TASK, model=Stack.of("NMU", 1), recipe=RECIPE, seed=0, threshold=1e-5)
+    run_all([run], "demo/zzz", results=str(folder), progress=False)
+    damaged = Store(folder, "demo/zzz").rows_file
+    damaged.write_text(damaged.read_text().replace("U[1,2)", "U[1,3)"))
+    with pytest.raises(ValueError, match="demo/zzz: the rows of batch"):
+        take(there, here)
+    assert not here.rows_file.exists()
+
+
+def test_rows_that_are_older_than_the_code_are_counted(there, here):
+    edit(there, lambda sidecar: [batch.update(code="0" * 16) for batch in sidecar["batches"].values()])
+    assert take(there, here) == [
+        "demo/take: 3 new rows, 0 known, 0 in place of older ones; 3 older than the code"
+    ]

@@ -7,9 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from nalm.models import Stack
+from nalm.models import DigitSequence, Stack
+from nalm.records import verification
 from nalm.records.comparison import Tolerances, differences, twins
-from nalm.tasks import SingleModuleTask
+from nalm.tasks import DigitSequenceTask, SingleModuleTask
 from nalm.training import Adam, Recipe, Run
 
 RUN = Run(
@@ -118,3 +119,42 @@ def test_twins_differ_by_the_last_places_of_their_learning_rates():
     rates = [np.float32(twin.recipe.optimiser.lr) for twin in twins(RUN)]
     places = [int(rate.view(np.int32)) - int(np.float32(1e-3).view(np.int32)) for rate in rates]
     assert sorted(places) == [-4, -3, -2, -1, 1, 2, 3, 4]
+
+
+def test_an_error_that_is_a_number_on_one_side_only_is_infinitely_far_away():
+    lost = {"test_mse": np.nan}
+    for recorded, retrained in ((lost, {}), ({}, lost)):
+        (said,) = found(recorded, retrained)
+        assert said.startswith("test_mse")
+    assert found(lost, lost) == []
+
+
+@pytest.mark.parametrize("other", [np.nan, json.dumps({"test_3": [[0, 1.0]]})])
+def test_lows_of_one_row_only_or_of_other_sets_are_others(other):
+    own = {"lows": json.dumps({"test_2": [[0, 1.0]]})}
+    for recorded, retrained in (({"lows": other}, own), (own, {"lows": other})):
+        (said,) = found(recorded, retrained)
+        assert said.startswith("lows")
+
+
+def test_counts_of_none_and_one_are_equal():
+    name = "parameters_above_0.01"
+    assert found({name: 0}, {name: 1}) == []
+    (said,) = found({name: 0}, {name: 3})
+    assert said.startswith(name)
+
+
+def test_a_large_model_has_one_twin():
+    digits = RUN.but(
+        task=DigitSequenceTask(operation="product", source="sklearn"), model=DigitSequence(cell=None)
+    )
+    assert len(twins(digits)) == 1 and len(twins(RUN)) == 8
+
+
+def test_a_row_that_only_its_twins_excuse_is_said_to_be():
+    told = {"experiment": "demo/twins", "key": RUN.key, "freshness": "fresh"}
+    retrained = verification._Retrained(RUN, ROW, [ROW | {"solved_at": 97.0}], 0)
+    for at, how in ((130.0, "within the spread of its twins"), (110.0, "up to rounding")):
+        one = verification._compared(ROW | told | {"solved_at": at}, None, retrained, Tolerances())
+        assert one.passed and str(one).endswith(how)
+        assert one.within_spread == bool(one.beyond) == (at == 130.0)

@@ -13,6 +13,7 @@ from forked import PROCESSES
 from nalm.models import DigitSequence, Stack
 from nalm.records import Store, code, cost, folders, groups, memoised, run_all
 from nalm.records.groups import checkpoint_of
+from nalm.records.keys import keys_of
 from nalm.records.provenance import is_gpu
 from nalm.tasks import DigitSequenceTask, SingleModuleTask, SubsetArithmeticTask, Uniform
 from nalm.training import SGD, Adam, Discretisation, Recipe, Run
@@ -443,3 +444,9 @@ def test_where_rows_come_from_is_said(tmp_path, monkeypatch, capsys):
 def test_what_was_just_trained_counts_though_its_file_was_edited(tmp_path, monkeypatch):
     monkeypatch.setattr(groups, "code_on_disk", lambda runs: None)
     assert len(run_all(runs(range(2)), EXPERIMENT, str(tmp_path), progress=False, retrain=True)) == 2
+
+
+def test_a_run_of_another_threshold_has_another_key():
+    (one,) = runs([0])
+    other = one.but(threshold=1e-3)
+    assert keys_of([one, other]) == [one.key, other.key] and one.key != other.key

@@ -225,7 +225,9 @@ def test_a_damaged_sidecar_is_left_as_it_is(tmp_path):
         {"confirmations": "x"},
         {"comparisons": [{"codes": []}]},
         {"batches": []},
+        {"batches": {"a": 1}},
         {"batches": {"a": {"versions": "2.12.1"}}},
+        {"coming": []},
         {"rows": "one"},
     ],
     ids=str,
@@ -586,3 +588,12 @@ def test_a_configuration_is_called_as_its_rows_are(tmp_path):
         store.add([added], {"c": {"task": {}}}, f"b{number}", {"device": "test"}, given_up)
         name = "NMU" if number == 1 else "another"
         assert set(store.read()["model"]) == {name} == {store.sidecar()["names"]["a"]["model"]}
+
+
+@pytest.mark.parametrize("column", ["valid_mse", "test_mse"])
+def test_errors_that_are_no_numbers_are_refused(tmp_path, column):
+    store = Store(tmp_path, EXPERIMENT)
+    add(store, "a-0")
+    store.rows_file.write_text(store.read().assign(**{column: "abc"}).to_csv(index=False))
+    with pytest.raises(ValueError, match="its numbers cannot be read"):
+        store.read(checked=False)

@@ -394,3 +394,15 @@ def test_a_run_that_has_become_nan_stays_so():
         and np.isnan(log.errors["test"][ended]).all()
     )
     assert log.iterations[log.selected[0]] < log.nan_at[0]
+
+
+def test_an_evaluation_set_of_one_output_has_the_error_of_this_output():
+    recipe = Recipe(iterations=1, optimiser=Adam(lr=1e-3), log_interval=1, selection="last")
+    one = Run(task=SimpleArithmeticTask(), model=Stack.of("NAU", 4), recipe=recipe, seed=0)
+    log, model = Ensemble([one], compiled=False).train(), one.model.build(one.task.in_features)
+    model.load_state_dict({name: torch.from_numpy(values[0]) for name, values in log.weights.items()})
+    for name, found in one.task.evaluation(one.seed).items():
+        apart = model(found.inputs).detach() - found.targets
+        errors = (apart.square() if found.error == "mse" else apart.abs()).mean(0)
+        expected = errors.mean() if found.output is None else errors[found.output]
+        assert log.errors[name][-1, 0] == pytest.approx(expected.item(), rel=1e-4), name

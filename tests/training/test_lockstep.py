@@ -135,7 +135,7 @@ def changed(runs, **recipe):
 def test_which_see_the_same_batches():
     nmu, nac = ensembles(models=["NMU", "NAC•"])
     assert batches_of(nmu) == batches_of(nac)
-    others = [nac[:1], ensembles(125, models=["NAC•"])[0]]
+    others = [nac[:1], [run.but(seed=run.seed + 2) for run in nac], ensembles(125, models=["NAC•"])[0]]
     others += [changed(nac, iterations=40), changed(nac, log_interval=5), changed(nac, batch_size=64)]
     assert batches_of(nmu) not in map(batches_of, others)
     assert batches_of(ensembles(10)[0]) is None  # they gain nothing
