@@ -178,3 +178,7 @@ def test_a_seed_of_numpy_is_a_seed():
     (run, *_) = RUNS
     for seed in np.arange(2, dtype=np.int64):
         assert run.but(seed=seed).key == run.but(seed=int(seed)).key and type(run.but(seed=seed).seed) is int
+
+
+def test_letters_of_any_language_stand_in_a_canonical_form_as_they_are():
+    assert '"unit":"größe"' in Layer.model_construct(unit="größe").canonical()

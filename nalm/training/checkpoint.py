@@ -117,7 +117,7 @@ def _is_running(process: str) -> bool:
         return False
     try:
         os.kill(int(process), 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # too large a number is that of none
         return False
     except OSError:  # it is somebody else's
         return True

@@ -156,7 +156,7 @@ def _is_cut_off(library: Path) -> bool:
         return not head or sys.platform == "linux"
     # the table of sections, which comes last
     start, size, count = (int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62)))
-    return library.stat().st_size < start + size * count
+    return len(head) < 64 or library.stat().st_size < start + size * count
 
 
 def _trim(folder: Path, largest: int) -> None:

@@ -5,7 +5,7 @@ import pytest
 import torch
 from companion.nau_nmu import settings as nau_nmu
 
-from nalm.models import GatedStack, Layer, Stack
+from nalm.models import NODE, GatedStack, Layer, Stack
 from nalm.training import Ensemble
 
 
@@ -63,3 +63,34 @@ def test_numbers_of_numpy_are_options_as_others(number):
     given = Layer(unit="NMU", options={"init_scale": number})
     assert given == plain and given.canonical() == plain.canonical()
     assert Layer(unit="NMU", options={"init_scale": np.int64(1)}).canonical().count("1") == 1
+
+
+def test_a_positive_right_hand_side_sees_no_negative_state():
+    layers = (Layer(unit="NAU", out_features=2),)
+    free, positive = (
+        NODE(layers=layers, initial_state=(1.0, 1.0), positive=positive).build(1)
+        for positive in (False, True)
+    )
+    positive.load_state_dict(free.state_dict())
+    state = torch.tensor([[-1.0, 2.0]], dtype=torch.float64)
+    assert torch.equal(positive.derivative(state), free.derivative(state.clamp(min=0)))
+    assert not torch.equal(positive.derivative(state), free.derivative(state))
+
+
+def test_to_observe_a_gate_draws_no_number_of_others():
+    model = GatedStack.of("NALU", 1)
+    weights, inputs = model.build(2).state_dict(), torch.ones(3, 2)
+    before = torch.get_rng_state()
+    model.observed(weights, inputs)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("name", ["device", "dtype"])
+def test_where_and_how_parameters_are_kept_is_no_option(name):
+    with pytest.raises(ValueError, match=f"NMU has no option '{name}'"):
+        Layer(unit="NMU", options={name: None})
+
+
+def test_numbers_of_numpy_in_a_tuple_are_options_as_others():
+    options = {"discretise_to": (np.int64(-1), np.int64(0), np.int64(1))}
+    assert all(type(one) is int for one in Layer(unit="NPU", options=options).options["discretise_to"])

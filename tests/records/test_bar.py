@@ -82,3 +82,9 @@ def test_one_that_fails_is_not_compiled_any_more(tmp_path, told, monkeypatch):
     with pytest.raises(ArithmeticError):
         trained([[RUNS[0].but(seed=5)]], tmp_path, told)
     assert told == ["1 compiled", "update 0", "update 20", "0 compiled"]
+
+
+def test_there_is_no_bar_of_nothing(capfd):
+    with TrainingBar([]) as bar:
+        assert bar.disable
+    assert not capfd.readouterr().err

@@ -450,3 +450,21 @@ def test_a_run_of_another_threshold_has_another_key():
     (one,) = runs([0])
     other = one.but(threshold=1e-3)
     assert keys_of([one, other]) == [one.key, other.key] and one.key != other.key
+
+
+def test_large_models_are_trained_by_themselves_or_on_a_gpu_ten_at_once():
+    task = DigitSequenceTask(operation="product", source="sklearn", test_lengths=(1,))
+    recipe = Recipe(iterations=4, optimiser=Adam(lr=1e-3))
+    digits = [Run(task=task, model=DigitSequence(cell=None), recipe=recipe, seed=seed) for seed in range(12)]
+    assert {len(one) for one in memoised.ensembles_of(digits, places=1)} == {1}
+    assert [len(one) for one in memoised.ensembles_of(digits, places=1, device="cuda")] == [6, 6]
+
+
+def test_a_common_draw_is_as_large_for_any_number_of_runs():
+    wide = [
+        run.but(task=run.task.but(inputs=10_000), recipe=run.recipe.but(stream="common"))
+        for run in runs(range(8))
+    ]
+    assert [len(one) for one in memoised.ensembles_of(wide, places=1)] == [8]
+    own = [run.but(recipe=run.recipe.but(stream="own")) for run in wide]
+    assert max(len(one) for one in memoised.ensembles_of(own, places=1)) < 8

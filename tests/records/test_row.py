@@ -114,3 +114,30 @@ def test_the_commit_is_that_of_the_librarys_own_repository(tmp_path, monkeypatch
     (tmp_path / "nalm" / "records").mkdir(parents=True)
     monkeypatch.setattr(provenance, "__file__", str(tmp_path / "nalm" / "records" / "provenance.py"))
     assert len(provenance._commit()) == 12
+
+
+def test_where_a_row_comes_from_says_how_it_was_trained():
+    log = Log(
+        iterations=np.array([0]),
+        errors={},
+        sparsity_errors=np.zeros((1, 1)),
+        selected=np.array([0]),
+        weights={},
+        nan_at=np.array([np.nan]),
+        seconds=1.2345,
+        device="cpu",
+        threads=2,
+        compiled=True,
+    )
+    origin = provenance.provenance([RUN], log)
+    assert (origin["compiled"], origin["threads"], origin["runs"], origin["seconds"]) == (True, 2, 1, 1.23)
+
+
+def test_a_parameter_at_a_threshold_does_not_count():
+    values = np.array([0.01] * 100 + [0.02] * 101)
+    assert _weights({"0.weight": values})["parameters_above_0.01"] == 101
+
+
+def test_an_error_without_iterations_is_refused():
+    with pytest.raises(ValueError, match="must hold one error per logged iteration"):
+        first_solved([0], np.float64(1.0), threshold=0.5)

@@ -16,6 +16,7 @@ from nalm.tasks import (
     SingleModuleTask,
     SubsetArithmeticTask,
     TenParameterTask,
+    TruncatedNormal,
     Uniform,
     UniformUnion,
 )
@@ -207,3 +208,18 @@ def test_the_grids_of_the_simple_arithmetic_task():
 def test_bad_input_is_refused_with_a_sentence(make, sentence):
     with pytest.raises(ValueError, match=sentence):
         make()
+
+
+def test_tasks_that_compute_otherwise_share_no_ensemble():
+    task = SingleModuleTask.on("U[1,2)", operation="div")
+    normal = TruncatedNormal(mean=1.0, deviation=1.0, low=1.0, high=2.0)
+    structures = [task.but(**other).structure() for other in ({}, {"targets": "float64"}, {"inputs": 3})]
+    structures += [
+        task.but(**other).structure() for other in ({"operation": "mul"}, {"interpolation": normal})
+    ]
+    assert len(set(structures)) == 5
+    assert SingleModuleTask.on("U[10,20)", operation="div").structure() == task.structure()
+
+
+def test_all_are_validated_on_ten_thousand_examples():
+    assert {len(task.evaluation(0)["valid"].inputs) for task in TASKS} == {10_000}

@@ -1,7 +1,9 @@
 """Sequences of digits on scikit-learn's images."""
 
+import numpy as np
 import pytest
 import torch
+from sklearn.datasets import load_digits
 
 from nalm.models import DigitSequence
 from nalm.tasks import DigitSequenceTask
@@ -56,3 +58,27 @@ def test_a_sequence_is_no_longer_than_there_are_digits(lengths):
         ValueError, match=r"^There is no sequence of 5000 digits: the \w+ digits of 'sklearn' are \d+.$"
     ):
         Ensemble([run], compiled=False)
+
+
+def test_groups_and_their_order_are_those_of_the_seed():
+    """The groups of one seed are not those of another; the order in an epoch is drawn from seed and epoch."""
+    first, second = (PRODUCT.host_draw(seed, 0, 10**6) for seed in (3, 4))
+    assert {tuple(group) for group in first.tolist()} != {tuple(group) for group in second.tolist()}
+    groups = PRODUCT._split("train", 2, 3)
+    for epoch in (0, 2):
+        order = np.random.RandomState([3, epoch]).permutation(len(groups))
+        steps = PRODUCT.steps_per_epoch(64)
+        np.testing.assert_array_equal(PRODUCT.host_draw(3, epoch * steps, 64), groups[order[:64]])
+
+
+def test_a_sequence_may_be_as_long_as_there_are_digits():
+    digits = len(digit_images("sklearn").splits["test"])
+    task = DigitSequenceTask(operation="sum", source="sklearn", test_lengths=(digits, 1))
+    sets = task.evaluation(0)
+    assert sets["test"].targets.shape == sets[f"test_{digits}"].targets.shape == (1, digits)
+
+
+def test_small_digits_are_enlarged_to_the_nearest_grey():
+    small = torch.from_numpy(load_digits().images[:50]).float().unsqueeze(1) * (255 / 16)
+    large = torch.nn.functional.interpolate(small, size=(28, 28), mode="bilinear").squeeze(1)
+    assert (digit_images("sklearn").images[:50] - large).abs().max() <= 0.5

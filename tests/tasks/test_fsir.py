@@ -56,3 +56,14 @@ def test_noise_is_a_share_of_each_variable_and_leaves_the_start():
     assert (apart[0] == 0).all() and 0.04 < apart[1:].std() < 0.06
     assert torch.equal(noisy, FractionalSIRTask(noise=0.05, noise_seed=3).shared()["states"])
     assert not torch.equal(noisy, FractionalSIRTask(noise=0.05, noise_seed=4).shared()["states"])
+
+
+def test_noise_is_that_of_its_seed():
+    states = [
+        FractionalSIRTask(noise=noise, noise_seed=3).shared()["states"].numpy() for noise in (0.0, 0.05)
+    ]
+    normal = np.random.RandomState(3).standard_normal((39, 3))
+    np.testing.assert_allclose(states[1][1:], states[0][1:] + 0.05 * states[0].std(0) * normal, rtol=1e-12)
+    task = FractionalSIRTask(noise=0.05)
+    assert task.label() == "t in [0, 200], noise 0.05" and FractionalSIRTask().label() == "t in [0, 200]"
+    assert len({one.structure() for one in (task, task.but(noise=0.1), task.but(noise_seed=1))}) == 3

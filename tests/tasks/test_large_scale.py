@@ -74,3 +74,16 @@ def test_runs_share_their_batches_and_learn_the_same_in_any_company():
 def test_an_unknown_operation_is_refused():
     with pytest.raises(ValueError, match="'add', 'mul', 'reciprocal' or 'root'"):
         LargeScaleTask(operation="div")
+
+
+def test_each_operation_is_an_ensemble_of_its_own_and_validated_on_ten_thousand_examples():
+    assert len({task.structure() for task in TASKS}) == len(TASKS)
+    assert {len(examples.inputs) for examples in TASKS[0].evaluation(0).values()} == {10_000}
+
+
+def test_both_test_ranges_are_mirrored():
+    up, down = (
+        LargeScaleTask(operation="add", mirrored=mirrored).evaluation(0) for mirrored in (False, True)
+    )
+    for name in ("test", "test_paper"):
+        torch.testing.assert_close(down[name].inputs, -up[name].inputs)

@@ -119,3 +119,10 @@ def test_nothing_else_is_computed(given, sentence):
 def test_what_is_no_text_is_no_operation():
     with pytest.raises(ValueError, match="Unknown operation 3: allowed: 'add', 'sub'"):
         operation(3)
+
+
+def test_the_longest_expression_and_one_with_a_pole_are_computed():
+    longest = "a" + " + b" * 124 + " + a"
+    assert len(longest) == 501
+    assert operation(longest.replace(" + a", "+ a"))(1, 2) == 250
+    assert task("b / (a - 1.5)").operation == "b / (a - 1.5)"  # infinite at a number that it is tried with

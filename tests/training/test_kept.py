@@ -8,6 +8,7 @@ from pathlib import Path
 
 import kills
 import pytest
+import torch
 
 from nalm.training import kept
 
@@ -159,3 +160,10 @@ def test_another_processor_or_compiler_has_a_folder_of_its_own(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(kept.inspect, "getsource", lambda module: f"# {module.__name__}")
     assert kept._key() != key
+
+
+@pytest.mark.parametrize("left", [0, 4, 5, 16, 40, 63, 1000])
+def test_the_first_bytes_of_a_library_are_cut_off(tmp_path, left):
+    library = Path(torch.__file__).parent / "lib" / "libshm.so"
+    (part := tmp_path / "part.so").write_bytes(library.read_bytes()[:left])
+    assert kept._is_cut_off(part) and not kept._is_cut_off(library)

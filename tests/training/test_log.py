@@ -52,3 +52,10 @@ def test_where_a_parameter_is_no_number_first():
     for number, second in enumerate([1.0, NAN, 1.0, INF]):
         add(journal, number, [0.0, 0.0, 0.0], torch.tensor([[[1.0, 1.0]], [[1.0, second]], [[NAN, INF]]]))
     np.testing.assert_array_equal(log_of(journal).nan_at, [NAN, 10.0, 0.0])
+
+
+def test_the_threads_are_those_of_the_process(monkeypatch):
+    journal = Journal("last")
+    add(journal, 0, [1.0])
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    assert log_of(journal).threads == 3

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from nalm.training import SGD, Adam, RMSProp
+from nalm.training import LBFGS, SGD, Adam, RMSProp
+from nalm.training.optimisers import HagerZhangLBFGS
 
 TORCH = {
     "Adam": lambda p, lr: torch.optim.Adam([p], lr=lr),
@@ -46,3 +47,8 @@ def test_small_gradients_are_taken_as_torch_takes_them(optimiser):
         torch.zeros_like(gradient), gradient, state, torch.tensor(0.1, dtype=torch.float64), torch.tensor(0)
     )
     torch.testing.assert_close(found, reference.detach(), rtol=1e-6, atol=0)
+
+
+def test_the_defaults_of_a_second_stage_are_those_that_keys_leave_out():
+    for stage in (LBFGS(), HagerZhangLBFGS()):
+        assert (stage.iterations, stage.memory, stage.gradient_tolerance) == (1000, 10, 1e-8)

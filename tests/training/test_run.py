@@ -61,3 +61,17 @@ def test_the_seed_is_beside_the_configuration_and_labels_are_nowhere():
     assert other.configuration_key == RUN.configuration_key and (RUN.key, other.key) == tuple(
         f"{RUN.configuration_key}-{seed}" for seed in (0, 7)
     )
+
+
+@pytest.mark.parametrize("name", [name for name in OF_RECIPE if name != "penalties"])
+def test_runs_of_other_recipes_share_no_ensemble(name):
+    assert RUN.but(recipe=RECIPE.but(**{name: OF_RECIPE[name]})).structure() != RUN.structure()
+
+
+def test_rates_and_penalties_may_differ_in_an_ensemble():
+    """But no other number of an optimiser, and none is clipped beside one that is not."""
+    for may in ({"optimiser": Adam(lr=1.0)}, {"penalties": OF_RECIPE["penalties"]}):
+        assert RUN.but(recipe=RECIPE.but(**may)).structure() == RUN.structure()
+    clipped = [RECIPE.but(clip_gradient_norm=norm).structure() for norm in (1.0, 2.0)]
+    assert clipped[0] == clipped[1]
+    assert RECIPE.but(optimiser=Adam(lr=1e-2, beta1=0.5)).structure() != RECIPE.structure()

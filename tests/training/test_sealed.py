@@ -163,3 +163,13 @@ def test_the_next_writing_is_due_after_the_pause(tmp_path, monkeypatch):
         now[0] += 31
         assert checkpoint.due()
         checkpoint.write({})
+
+
+def test_what_another_process_is_writing_stays(checkpoint):
+    """What a killed one has left goes, and what is left of this process, which writes no more."""
+    folder, name = checkpoint.path.parent, checkpoint.path.name
+    running, own, ended = os.getppid(), os.getpid(), 2**22 + 1  # beyond the numbers of processes
+    for process in (running, own, ended, 10**20):
+        (folder / f".{name}.{process}").touch()
+    checkpoint.remove()
+    assert [file.name for file in folder.glob(f".{name}.*")] == [f".{name}.{running}"]

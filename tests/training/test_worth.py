@@ -3,7 +3,9 @@
 import pytest
 from companion.benchmark import division_runs, subset_runs
 
-from nalm.training import worth_compiling
+from nalm.models import DigitSequence
+from nalm.tasks import DigitSequenceTask
+from nalm.training import Adam, Recipe, Run, worth_compiling
 
 
 @pytest.mark.parametrize(
@@ -19,3 +21,9 @@ from nalm.training import worth_compiling
 )
 def test_what_was_measured_to_be_sooner_done(make, shorter, longer):
     assert (worth_compiling(make(shorter)), worth_compiling(make(longer))) == (False, True)
+
+
+def test_large_models_are_never_compiled():
+    task = DigitSequenceTask(operation="product", source="sklearn")
+    recipe = Recipe(iterations=10**6, optimiser=Adam(lr=1e-3))
+    assert not worth_compiling([Run(task=task, model=DigitSequence(cell=None), recipe=recipe, seed=0)])

@@ -127,6 +127,8 @@ def test_glorot_gate_bias():
     torch.manual_seed(0)
     unit = NALU(1, 10000, gate_bias=True, init="glorot")
     assert_uniform(unit.gate_bias.detach(), -math.sqrt(6 / 10000), math.sqrt(6 / 10000))
+    scaled = NALU(1, 10000, gate_bias=True, init="glorot", init_scale=0.1)
+    assert_uniform(scaled.gate_bias.detach(), -0.1 * math.sqrt(6 / 10000), 0.1 * math.sqrt(6 / 10000))
 
 
 @pytest.mark.parametrize("case", [*GOLDEN, *MORE_ARMS], ids=str)

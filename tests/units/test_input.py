@@ -5,7 +5,23 @@ import re
 import pytest
 import torch
 
-from nalm.units import NAC, NALU, NAU, NMRU, NMU, NPU, NRU, UNITS, Dense, NACMul, NaiveNPU, RealNPU
+from nalm.units import (
+    MCFC,
+    NAC,
+    NALU,
+    NAU,
+    NMRU,
+    NMU,
+    NPU,
+    NRU,
+    SNMU,
+    UNITS,
+    Dense,
+    NACMul,
+    NaiveNPU,
+    RealNPU,
+)
+from nalm.units.checks import integer, one_of
 
 
 @pytest.mark.parametrize(
@@ -35,6 +51,13 @@ from nalm.units import NAC, NALU, NAU, NMRU, NMU, NPU, NRU, UNITS, Dense, NACMul
         (lambda: NPU(2, 1, discretise="weight"), TypeError, "'weight': write ('weight',)."),
         (lambda: NMRU(2, 1, gate="zer"), ValueError, "Unknown gate 'zer': did you mean 'zero'?"),
         (lambda: Dense(2, 1, activation="relu7"), ValueError, "Unknown activation 'relu7': did you mean"),
+        (
+            lambda: Dense(2, 1, init_scale=True),
+            TypeError,
+            "init_scale must be a number, but it is True (bool).",
+        ),
+        (lambda: SNMU(2, 1, low=0.0), ValueError, "low must be a number in ["),
+        (lambda: SNMU(2, 1, low=2.0, high=1.0), ValueError, "high must be a number in [2.0, inf]"),
     ],
 )
 def test_constructors_say_what_is_wrong(make, error, sentence):
@@ -60,3 +83,21 @@ def test_repr_shows_what_is_not_default():
     assert repr(RealNPU(2, 1, clip=("weight",))) == "RealNPU(in_features=2, out_features=1, clip=('weight',))"
     assert repr(UNITS["ReLU"](2, 1)) == "ReLU(in_features=2, out_features=1)"
     assert repr(NMRU(2, 1, gate="zero")) == "NMRU(in_features=2, out_features=1, gate='zero')"
+
+
+def test_an_integer_may_be_its_bound_and_a_choice_is_of_its_type():
+    assert integer("digits", 0, low=0) == 0
+    with pytest.raises(ValueError, match="digits must be an integer of at least 0, but it is -1"):
+        integer("digits", -1, low=0)
+    for other in (True, 1.0):
+        with pytest.raises(ValueError, match=f"Unknown level {other}"):
+            one_of("level", other, (1, 2))
+
+
+def test_the_options_of_the_noise_are_shown():
+    assert repr(SNMU(2, 1, high=3.0)) == "SNMU(in_features=2, out_features=1, high=3.0)"
+
+
+def test_what_is_added_to_magnitudes_is_the_same_in_all_units():
+    units = MCFC(2, 1, multiply=True), NACMul(2, 1), NALU(2, 1)
+    assert {unit.eps for unit in units} == {1e-7}
