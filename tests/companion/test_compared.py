@@ -91,3 +91,11 @@ def test_models_are_alike_at_one_level_for_all_ranges():
     rows = _rows({"a": 16, "b": 16}, ranges=9)
     lost = (rows["model"] == "b") & (rows["range"] == RANGES[0]) & (rows["seed"] < 8)
     assert alike(rows.assign(success=rows["success"] & ~lost), "a", "b", "").agrees
+
+
+def test_faster_is_said_of_the_mean():
+    rows = _rows({"a": 25, "b": 25})
+    late = (rows["model"] == "a") & (rows["seed"] < 5)
+    rows = rows.assign(solved_at=np.where(rows["model"] == "a", 1000.0, 2000.0)).assign()
+    rows["solved_at"] = rows["solved_at"].mask(late, 90_000.0)
+    assert faster(rows, "a", "b", RANGES[:1], "ranges").ours.estimate == 0

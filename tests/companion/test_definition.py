@@ -3,6 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from companion.division import chance
 from companion.experiment.statements import Item
@@ -25,3 +26,14 @@ def test_a_chapter_that_trains_has_its_parameters(missing):
 def test_an_item_is_of_one_of_the_papers():
     with pytest.raises(ValueError, match="a question of your own has none"):
         _in_order(Item("beyond", "Figure 1", "A figure", "experiment", None))
+
+
+@pytest.mark.parametrize("asked", [{}, {"train": False}, {"train": False, "fresh": True}])
+def test_a_page_trains_unless_it_says_not_to_and_afresh_in_any_case(monkeypatch, asked):
+    how = {}
+    monkeypatch.setattr(
+        "companion.experiment.definition.run_all", lambda *runs, **given: how.update(given) or pd.DataFrame()
+    )
+    experiment = replace(chance.EXPERIMENT, runs=lambda p: {"division/further-seeds": [None]})
+    experiment.rows(SimpleNamespace(results="", device="cpu", **asked))
+    assert how["train"] == (asked != {"train": False}) and how["fresh"] == asked.get("fresh", False)

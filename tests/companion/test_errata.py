@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from companion.experiment.errata import KINDS
+from companion.experiment.errata import KINDS, Erratum
 from companion.recorded import read
 from companion.scoreboard import ERRATA, EXPERIMENTS, headline
 
@@ -21,6 +21,12 @@ def test_says_what_is_right(paper, erratum, chapter):
     said = erratum.said(rows)
     assert all(text.strip().endswith(".") and "nan" not in text.split() for text in said.values())
     assert said["Printed"] != said["Right"]
+
+
+def test_each_text_has_its_heading():
+    slip = Erratum("Equation 1", "misprint", "one", lambda read: read("two"), "counted", "nothing")
+    said = {"Printed": "one", "Right": "two", "Shown": "counted", "Changes": "nothing"}
+    assert slip.said(lambda name: name) == said
 
 
 def test_all_are_collected_under_names_of_their_own():

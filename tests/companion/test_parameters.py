@@ -21,6 +21,7 @@ def test_good_parameters_come_back_with_their_types():
 
 def test_the_most_seeds_are_taken():
     assert check(CELL | {"seeds": 10_000}, **RULES).seeds == 10_000
+    assert check(CELL | {"iterations": 10**8}, **RULES).iterations == 10**8
 
 
 def test_what_a_chapter_defined_before_its_parameters_is_its_own():
@@ -40,6 +41,7 @@ def test_numbers_in_a_list_are_taken_from_text():
     ("changed", "error", "sentence"),
     [
         ({"sedes": 3}, ValueError, "no parameter 'sedes': did you mean 'seeds'"),
+        ({"sedes": None}, ValueError, "no parameter 'sedes'"),
         ({"seeds": 0}, ValueError, "'seeds' is 0, but must be between 1 and 10,000"),
         ({"seeds": 10_001}, ValueError, "'seeds' is 10001, but must be between 1 and 10,000"),
         ({"lr": float("inf")}, ValueError, "'lr' is inf, but must be more than 0"),
@@ -51,6 +53,7 @@ def test_numbers_in_a_list_are_taken_from_text():
         ({"seeds": True}, TypeError, "must be of type int"),
         ({"seeds": 2.0}, TypeError, "must be of type int"),
         ({"iterations": -5}, ValueError, "'iterations' is -5"),
+        ({"lr": True}, TypeError, "'lr' must be of type float, but is True"),
         ({"lr": "1e-2"}, TypeError, "'lr' must be of type float, but is '1e-2' of type str"),
         ({"lr": float("nan")}, ValueError, "'lr' is nan, but must be more than 0"),
         ({"models": []}, ValueError, "'models' is empty: choose at least one of 'NRU', 'NMRU'"),

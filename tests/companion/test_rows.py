@@ -4,6 +4,8 @@ import pandas as pd
 import pytest
 from companion.experiment import rows as module
 from companion.experiment.rows import NOT_RUN, Rows, counted, say, with_numbers
+from companion.experiment.tables import text, within
+from companion.measures import Interval, Spread
 
 
 @pytest.fixture
@@ -71,3 +73,12 @@ def test_what_is_shown_comes_back_and_its_numbers_are_said(said):
 
 def test_the_page_calls_for_nothing_that_is_not_there():
     assert set(module.__all__) <= set(vars(module))
+
+
+def test_numbers_that_are_negative_infinite_or_without_an_end_as_text():
+    nan, inf = float("nan"), float("inf")
+    assert [text(one) for one in (-1500.0, -inf, inf)] == ["-1,500", "−∞", "∞"]
+    assert [text(Interval(1.0, *ends, 3)) for ends in ((nan, 2.0), (0.5, nan))] == ["1", "1"]
+    assert [text(Spread(*one, 3)) for one in ((inf, 2.0), (1234.5, 15.0))] == ["∞", "1234 ± 15"]
+    assert within(0.07) == "7%"
+    assert [text(999.6), text(99.7, 2), text(50.0, 1), text(1e7)] == ["1,000", "99.7", "50", "1e+07"]

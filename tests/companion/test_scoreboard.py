@@ -31,7 +31,7 @@ from companion.measures import Interval
 from companion.nau_nmu import drawn, gates, penalty, ranges, subset_arithmetic
 from companion.nau_nmu import hidden_sizes as hidden
 from companion.nau_nmu import settings as nau_nmu
-from companion.npu import fractional_sir, large_scale
+from companion.npu import fractional_sir, large_scale, simple_arithmetic
 from companion.recorded import read
 from companion.scoreboard import ITEMS, Comparison
 from companion.scoreboard import board as board_module
@@ -1438,3 +1438,103 @@ def test_an_nmu_that_ended_with_nan_has_not_converged():
         worst = nmu & ~(rows["test_mse"] < 1e-3)
         changed = rows.assign(test_mse=rows["test_mse"].mask(worst, error))
         assert _claims(large_scale._figure_7, changed)[what] == lost
+
+
+def test_a_fit_with_many_parameters_is_not_sparse():
+    rows = fractional_sir.counted(pd.DataFrame(_fsir()))
+    what = "a few RealNPUs are good and sparse (below 0.1, fewer than 20 parameters)"
+    found = [_claims(fractional_sir._figure_4, one)[what] for one in (rows, rows.assign(count=20))]
+    assert found == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("unit", "row", "term"),
+    [(0, [-0.5, 0.5, 0.0], 0), (0, [0.5, 0.5, -0.2], 0), (1, [0.0, 1.3, 0.0], 1), (1, [-0.2, 1.0, 0.0], 1)],
+)
+def test_a_unit_with_other_exponents_is_not_that_of_figure_5(unit, row, term):
+    weights = json.loads(json.dumps(DRAWN))
+    weights["field.0.weight"][unit] = row
+    idle = json.loads(json.dumps(DRAWN))
+    for line in idle["field.1.weight"]:
+        line[unit] = 0.001
+    rows = pd.DataFrame({"weights": [json.dumps(one) for one in (DRAWN, weights, idle)]})
+    assert fractional_sir.terms(rows)[:, term].tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("what", "column", "by"),
+    [
+        ("the NMU is better on × than both NPUs", "test_mul", {"NPU": 2.0, "RealNPU": 0.5}),
+        ("the NMU cannot learn ÷ and √ (worse than both NPUs)", "test_sqrt", {"NPU": 0.5, "RealNPU": 2.0}),
+    ],
+)
+def test_the_nmu_is_compared_with_both_npus_and_on_both_tasks(what, column, by):
+    rows = pd.DataFrame(_simple())
+    rows = rows[rows["model"] != "NMU"]
+    nmu = rows[rows["model"] == "NPU"].assign(model="NMU")
+    nmu[["test_div", "test_sqrt"]] *= 10
+    nmu["test_mul"] /= 10
+    assert _claims(simple_arithmetic._table_a2, pd.concat([rows, nmu]))[what]
+    middle = nmu[column].mean()
+    for model, factor in by.items():
+        part = rows["model"] == model
+        rows.loc[part, column] = middle * factor
+    assert not _claims(simple_arithmetic._table_a2, pd.concat([rows, nmu]))[what]
+
+
+def test_errors_within_the_plot_are_not_above_it():
+    rows = pd.DataFrame(_large())
+    what = "the NALU's errors on × are above the plot's 1e5"
+    nalu = (rows["model"] == "NALU") & (rows["operation"] == "mul")
+    found = [
+        _claims(large_scale._figure_7, rows.assign(test_mse=rows["test_mse"].mask(nalu, error)))[what]
+        for error in (1e6, 5e4)
+    ]
+    assert found == [True, False]
+
+
+def test_the_baseline_is_less_sparse_on_both_larger_ranges():
+    rows = _solved_but([compared.REAL_NPU, compared.MODIFIED, "NRU", "NMRU"], sparsity_error=1e-4)
+    what = "the baseline's sparsity error is largest on the larger ranges"
+    found = []
+    for place in no_redundancy.LARGE:
+        rows = _sparsity(rows, compared.REAL_NPU, place, 1e-2)
+        found.append(_claims(no_redundancy._figure_3, rows)[what])
+    assert found == [False, True]
+
+
+def test_three_losses_are_not_two_of_them():
+    models = [*losses.with_losses("NMRU").values()]
+    what = "two of the losses are near 1 on U[-2,2)"
+    lost = [(models[1], "U[-2,2)")]
+    found = [_claims(losses._figure_23, _solved_but(models, some))[what] for some in ([], lost)]
+    assert found == [False, True]
+
+
+def test_the_repairs_raise_success_on_each_range_with_room():
+    what = "the repairs raise success wherever the baseline is below 1, but on U[-2,2)"
+    lost = [(compared.REAL_NPU, place) for place in RANGES[:3]]
+    found = [
+        _claims(redundancy._figure_6, _solved_but(redundancy.MAIN, [*lost, *more], sparsity_error=1e-3))[what]
+        for more in ([], [(compared.MODIFIED, RANGES[0])])
+    ]
+    assert found == [True, False]
+
+
+def test_the_sparsity_errors_of_the_baseline_are_the_highest_of_four():
+    rows = _sparsity(_solved_but(redundancy.MAIN, sparsity_error=1e-3), compared.REAL_NPU, "U[1,2)", 1e-2)
+    what = "the baseline's sparsity errors are the highest"
+    assert _claims(redundancy._figure_6, rows)[what]
+    assert not _claims(redundancy._figure_6, _sparsity(rows, "NRU", "U[1,2)", 2e-2))[what]
+
+
+def test_vanilla_is_poor_on_a_positive_range_as_well_and_errors_are_extremely_low():
+    models = (inside.VANILLA, inside.CLIPPED, inside.SIGN, inside.FULL, inside.ZERO)
+    poor = "vanilla is poor on a majority of the ranges, positive ones included"
+    low = "sparsity errors of solved runs are extremely low"
+    found = []
+    for places, error in ((RANGES[:5], 5e-3), (RANGES[:6], 1e-6)):
+        lost = [(inside.VANILLA, place) for place in places]
+        claims = _claims(inside._figure_17, _solved_but(models, lost, sparsity_error=error))
+        found.append((claims[poor], claims[low]))
+    assert found == [(False, False), (True, True)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from companion.experiment import statements
-from companion.experiment.statements import Claim, Item, student
+from companion.experiment.statements import Claim, Explanation, Item, Statements, rounded, student
 from companion.measures import Interval
 
 ROWS = pd.DataFrame(
@@ -57,3 +57,37 @@ def test_half_of_the_statements_are_not_most():
     half = [Claim("yes", True), Claim("perhaps", False, undecided=True)]
     assert ITEM._judged(half, None, 4, 10).verdict == "open"
     assert ITEM._judged([*half, Claim("too", True)], None, 4, 10).verdict == "reproduced"
+
+
+def _judged(*agree, **fields):
+    item = replace(
+        ITEM, statements=lambda rows: [Claim(str(n), one) for n, one in enumerate(agree)], **fields
+    )
+    return item.judge(ROWS)
+
+
+def test_a_power_of_ten_is_rounded_as_its_digits_say():
+    assert rounded(1e6, digits=2).high == pytest.approx(1.05e6)
+
+
+def test_of_what_differs_only_that_is_explained_which_is():
+    found = _judged(False, False, True, explanations=(Explanation(("1",), "why"),))
+    assert list(Statements([found]).frame["agrees"]) == ["no", "no, explained", "yes"]
+
+
+def test_seven_statements_are_folded_and_six_are_not():
+    folded = ["<details" in Statements([_judged(*[True] * count)])._repr_html_() for count in (6, 7)]
+    assert folded == [False, True]
+
+
+def test_what_a_replay_does_not_show_stands_among_what_does_not_agree():
+    found = _judged(*[True] * 7)
+    found = replace(found, replay=_judged(False, *[True] * 6))
+    assert "The 6 that agree" in Statements([found])._repr_html_()
+    assert len(Statements([found], shown=lambda one: not one.agrees).frame) == 1
+
+
+def test_no_more_seeds_are_covered_than_there_are_and_what_is_covered_is_said_once():
+    found = replace(_judged(True, seeds=5, runs=10), most_seeds=100)
+    assert found.covered_seeds == "4 to 5 of 5"
+    assert replace(found, replay=found).said.count("4 to 5 of 5 seeds") == 1

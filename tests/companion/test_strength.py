@@ -5,7 +5,8 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 import pytest
-from companion.experiment.statements import Claim, Item
+from companion.experiment.statements import Claim, Comparison, Item, rate
+from companion.measures import Interval
 from companion.resampling import drawn_again
 from companion.scoreboard import ITEMS, load
 from companion.scoreboard.strength import (
@@ -15,6 +16,7 @@ from companion.scoreboard.strength import (
     corrupted,
     falls,
     main,
+    measured,
     recorded,
     rows_of,
     strength,
@@ -158,3 +160,37 @@ def test_no_configuration_gets_more_runs_than_it_has():
     rows = pd.DataFrame({"model": list("aabb"), "seed": range(4)})
     for sample in islice(drawn_again(rows, ["model"]), 20):
         assert sample["model"].value_counts().to_dict() == {"a": 2, "b": 2}
+
+
+def test_what_a_corruption_does_to_rows():
+    """Failed runs stay failed, and a lost one has no time."""
+    rows = pd.DataFrame({"success": [True] * 1000 + [False] * 10}).assign(sparsity_error=1e-3)
+    rows = rows.assign(solved_at=np.where(rows["success"], 5.0, np.nan), test_mse=2.0, valid_mse=3.0)
+    for name, share in {"20% of successes lost": 0.8, "40% of successes lost": 0.6}.items():
+        lost = corrupted(rows, name)
+        assert (
+            lost["success"].sum() == pytest.approx(1000 * share, abs=50) and not lost["success"][1000:].any()
+        )
+        assert lost["solved_at"].notna().equals(lost["success"])
+    assert (corrupted(rows, "solved at × 2")["solved_at"].dropna() == 10.0).all()
+    assert (corrupted(rows, "sparsity error × 10")["sparsity_error"] == 1e-2).all()
+    assert (corrupted(rows, "errors × 10")[["test_mse", "valid_mse"]] == [20.0, 30.0]).all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("number", "verdict"),
+    [
+        (Comparison("a", rate(0.2, 50), rate(0.9, 50)), "differs"),
+        (Comparison("a", Interval(0.9, np.nan, np.nan, 1), rate(0.2, 50)), "reproduced"),
+    ],
+)
+def test_rows_that_are_not_changed_keep_any_verdict(number, verdict):
+    """Also one that cannot be worse, and one with a number that is undecided."""
+    rows = pd.DataFrame({"model": "NMU", "seed": range(50), "iterations": 10, "stream": "own"})
+    stated = [number, Claim("one", True), Claim("two", True)]
+    item = Item("npu", "Figure 1", "", "experiment", lambda r: stated, seeds=50, iterations=10, runs=50)
+    assert item.judge(rows).verdict == verdict and not falls(item, rows)(rows)
+
+
+def test_what_is_not_comparable_is_not_measured():
+    assert measured(item_of(("division", "Table 7"))) is None

@@ -163,10 +163,11 @@ def text(value: object, digits: int = 3) -> str:
             return "–"
         if np.isinf(number):
             return "∞" if number > 0 else "−∞"
-        if 1000 <= abs(number) < 1e7:
-            rounded = float(f"{number:.{max(digits, 3)}g}")
+        rounded = float(f"{number:.{max(digits, 3)}g}")
+        if 1000 <= abs(rounded) < 1e7:
             return f"{rounded:,.0f}"
-        return f"{number:.{max(digits, 3) if 100 <= abs(number) < 1000 else digits}g}"
+        least = 3 if abs(number) >= 99.5 else 2 if abs(number) >= 9.5 else 1  # whole numbers stay whole
+        return f"{number:.{max(digits, least if abs(rounded) < 1000 else 1)}g}"
     return "–" if value is None else str(value)
 
 

@@ -15,6 +15,7 @@ from companion import measures, published
 from companion.experiment import Experiment
 from companion.experiment.errata import Erratum
 from companion.experiment.parameters import between, one_of, some_of
+from companion.experiment.rows import NOT_RUN
 from companion.experiment.statements import (
     Claim,
     Comparison,
@@ -219,7 +220,8 @@ def _said_of_order(table: Lines, read: Read) -> str:
         "The authors read the rows of some logs out of order, as the chapter on late runs shows. The lengths "
         f"of all logs tell which row of each was read first. For {late} of the solved runs that are "
         f"published one by one, that row comes long after the run was solved; for {alike} of these the "
-        f"published iteration is exactly that row's. Our replays, read so, have means of {', '.join(means)}."
+        f"published iteration is exactly that row's. Our replays, read so, have means of "
+        f"{', '.join(means) or NOT_RUN}."
     )
 
 
