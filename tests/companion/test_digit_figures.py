@@ -232,7 +232,10 @@ def test_the_scoreboard_counts_a_horizon_apart():
     )
     found = pd.DataFrame([line], columns=board.COLUMNS)
     said = readme_block(found)
-    assert "0 of the 1 experiments are reproduced" in said and "1 is reproduced so far" in said
+    assert (
+        "0 of the 1 experiments are reproduced" in said
+        and "1 is reproduced with fewer seeds or iterations" in said
+    )
     (left,) = missing(found).frame.to_dict("records")
     assert (left["runs recorded"], left["of"], left["hours spent"]) == (0, 70, 70)
     assert left["hours to go"] == round(70 * 388_388 / 42_680)
