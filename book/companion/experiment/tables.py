@@ -166,8 +166,9 @@ def text(value: object, digits: int = 3) -> str:
         rounded = float(f"{number:.{max(digits, 3)}g}")
         if 1000 <= abs(rounded) < 1e7:
             return f"{rounded:,.0f}"
-        least = 3 if abs(number) >= 99.5 else 2 if abs(number) >= 9.5 else 1  # whole numbers stay whole
-        return f"{number:.{max(digits, least if abs(rounded) < 1000 else 1)}g}"
+        if abs(rounded) < 1000:  # its whole part is written in full
+            digits = max(digits, 3 if abs(number) >= 99.5 else 2 if abs(number) >= 9.5 else 1)
+        return f"{number:.{digits}g}"
     return "–" if value is None else str(value)
 
 
