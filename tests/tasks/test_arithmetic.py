@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from nalm.tasks import (
     OPERATIONS,
     UNIFORM_RANGES,
+    LargeScaleTask,
     SimpleArithmeticTask,
     SingleModuleTask,
     SubsetArithmeticTask,
@@ -93,6 +94,16 @@ def test_evaluation_inputs_are_those_of_the_published_seeds(name, seed, low, hig
     examples = SingleModuleTask.on("U[1,2)", operation="div").evaluation(0)[name]
     expected = np.random.RandomState(seed).uniform(low, high, (10_000, 2)).astype(np.float32)
     np.testing.assert_array_equal(examples.inputs, expected)
+
+
+@pytest.mark.parametrize(
+    ("task", "low", "high", "inputs"),
+    [(SimpleArithmeticTask(), 0.1, 2.1, 2), (LargeScaleTask(operation="add"), -1.0, 1.0, 100)],
+    ids=["simple", "large scale"],
+)
+def test_the_other_tasks_are_validated_on_numbers_of_the_same_seed(task, low, high, inputs):
+    expected = np.random.RandomState(43953907).uniform(low, high, (10_000, inputs)).astype(np.float32)
+    np.testing.assert_array_equal(task.evaluation(0)["valid"].inputs, expected)
 
 
 def test_a_union_picks_each_element_from_either_range():
