@@ -37,12 +37,15 @@ def is_compiled(asked: bool | None, worth: bool, device: torch.device) -> bool:
         device: for which device.
 
     Raises:
+        TypeError: ``asked`` is neither a flag nor ``None``.
         RuntimeError: compiled code is asked for and :func:`obstacle` finds one. Where it is not asked for
             there is a warning, one per process.
 
     >>> is_compiled(None, False, torch.device("cpu")), is_compiled(False, True, torch.device("cpu"))
     (False, False)
     """
+    if not (asked is None or isinstance(asked, bool)):
+        raise TypeError(f"compiled must be True, False or None, but it is {asked!r}.")
     if asked and (reason := obstacle(device.type)):
         raise RuntimeError(f"compiled=True, but {reason}.")
     return asked or (asked is None and worth and not _warned(device.type))

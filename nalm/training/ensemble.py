@@ -23,6 +23,7 @@ from nalm.training.trial import try_units
 from nalm.training.update import Update
 from nalm.training.worth import worth_compiling
 from nalm.units import sparsity_error
+from nalm.units.checks import positive_int
 
 __all__ = ["Ensemble", "check_device"]
 
@@ -66,9 +67,10 @@ class Ensemble:
             compiling them.
 
     Raises:
-        TypeError: something that is no run.
+        TypeError: something that is no run, a ``compiled`` that is no flag, or no whole number ``together``.
         ValueError: no runs, runs of different structure, a recipe with a second stage, a unit that
-            :func:`~nalm.training.trial.try_units` refuses, or a device that is not there.
+            :func:`~nalm.training.trial.try_units` refuses, a device that is not there, or a ``together``
+            below 1.
         RuntimeError: ``compiled=True`` where torch's compiler does not work.
 
     >>> from nalm.tasks import SingleModuleTask
@@ -108,7 +110,9 @@ class Ensemble:
         self.selection: str = self.recipe.selection
         self.model = StackedModel(self.runs, self.device)
         self.compiled = is_compiled(compiled, self._worth_compiling(), self.device)
-        self.together = together or (TOGETHER if self.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1)
+        if together is None:
+            together = TOGETHER if self.recipe.iterations >= TOGETHER_FROM_ITERATIONS else 1
+        self.together = positive_int("together", together)
         self.update = Update(self.model, self.runs, self.device)
         self.parameters, self.state = self.model.parameters, self.update.initial_state()
         self._start: dict[str, Any] | None = None

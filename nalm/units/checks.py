@@ -1,6 +1,7 @@
 """Checks of constructor arguments: each raises one sentence that says what was wrong and what is allowed."""
 
 import difflib
+import math
 import operator
 from collections.abc import Iterable
 from numbers import Real
@@ -53,17 +54,18 @@ def integer(name: str, value: Any, low: int | None = None) -> int:
 
 
 def number(name: str, value: Any, low: float = float("-inf"), high: float = float("inf")) -> float:
-    """``value`` as a float if it is a number in ``[low, high]``."""
+    """``value`` as a float if it is a finite number in ``[low, high]``."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, but it is {value!r} ({type(value).__name__}).")
-    if not low <= float(value) <= high:
+    if not (low <= float(value) <= high and math.isfinite(value)):
         raise ValueError(f"{name} must be {_within(low, high)}, but it is {value!r}.")
     return float(value)
 
 
 def _within(low: float, high: float) -> str:
-    bounded = low > float("-inf") or high < float("inf")
-    return f"a number in [{low}, {high}]" if bounded else "a finite number"
+    if math.isfinite(high):
+        return f"a number in [{low}, {high}]"
+    return f"a finite number of at least {low}" if math.isfinite(low) else "a finite number"
 
 
 def floating_point(name: str, value: Any) -> torch.dtype | None:

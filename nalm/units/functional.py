@@ -6,7 +6,7 @@ elementwise operations and small reductions without branches on data, so that th
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import torch
@@ -240,18 +240,18 @@ DISTANCES: dict[tuple[float, ...], Callable[[Tensor], Tensor]] = {
 }
 
 
-def distance(weight: Tensor, values: tuple[float, ...]) -> Tensor:
+def distance(weight: Tensor, values: Sequence[float]) -> Tensor:
     """Entrywise distance to the nearest of some values; to the papers' values by their formulas.
 
     >>> distance(torch.tensor([-0.25, 1.75]), (-2, 0, 2))
     tensor([0.2500, 0.2500])
     """
-    if values in DISTANCES:
-        return DISTANCES[values](weight)
+    if (known := tuple(values)) in DISTANCES:
+        return DISTANCES[known](weight)
     return torch.stack([torch.abs(weight - value) for value in values]).amin(0)
 
 
-def nearest(weight: Tensor, values: tuple[float, ...]) -> Tensor:
+def nearest(weight: Tensor, values: Sequence[float]) -> Tensor:
     """For each entry the nearest of some values, the first of two that are equally near; NaN stays NaN.
 
     >>> nearest(torch.tensor([-0.3, 0.5, 7.0]), (0, 1))

@@ -3,7 +3,7 @@
 import inspect
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, reduce
 
@@ -41,7 +41,7 @@ class Unit(nn.Module, ABC):
     Attributes:
         in_features (int): number of inputs.
         out_features (int): number of outputs.
-        discrete_values (Mapping[str, tuple[float, ...]]): parameter -> the values to which
+        discrete_values (Mapping[str, Sequence[float]]): parameter -> the values to which
             :meth:`penalty` pulls it, in whose range :meth:`project_` holds it, and to which :meth:`round_`
             rounds it; empty here.
 
@@ -73,7 +73,7 @@ class Unit(nn.Module, ABC):
         tensor([25.])
     """
 
-    discrete_values: Mapping[str, tuple[float, ...]] = {}
+    discrete_values: Mapping[str, Sequence[float]] = {}
 
     def __init__(
         self,

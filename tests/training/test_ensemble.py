@@ -321,6 +321,21 @@ def test_what_is_no_run_is_refused(runs):
         Ensemble(runs)
 
 
+@pytest.mark.parametrize(
+    ("options", "error", "sentence"),
+    [
+        ({"compiled": "no"}, TypeError, "compiled must be True, False or None, but it is 'no'"),
+        ({"compiled": 0}, TypeError, "compiled must be True, False or None, but it is 0"),
+        ({"together": 2.0}, TypeError, "together must be a positive integer, but it is 2.0"),
+        ({"together": 0}, ValueError, "together must be a positive integer, but it is 0"),
+    ],
+    ids=str,
+)
+def test_flags_and_numbers_of_updates_are_checked(options, error, sentence):
+    with pytest.raises(error, match=f"^{sentence}"):
+        Ensemble([run()], **options)
+
+
 def test_evaluations_come_before_the_update():
     log = Ensemble([run(iterations=50, log_interval=20)]).train()
     assert log.iterations.tolist() == [0, 20, 40, 50]

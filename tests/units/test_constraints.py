@@ -113,6 +113,15 @@ def test_penalty_on_known_weights(unit, expected):
     assert value.item() == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("values", [[0, 1], [-1, 0, 1], [-2, 0, 2]], ids=str)
+def test_discrete_values_may_be_a_list(values, monkeypatch):
+    unit, expected = with_weight(NAU(4, 1)), []
+    for kind in (tuple, list):
+        monkeypatch.setattr(NAU, "discrete_values", {"weight": kind(values)})
+        expected.append(unit.penalty().item())
+    assert expected[0] == expected[1] > 0
+
+
 def test_penalty_sums_imaginary_weights_and_sub_units():
     assert with_weight(NPU(4, 1, discretise=("weight_im",)), "weight_im").penalty().item() == 4.25
     unit = with_weight(with_weight(GatedNAUNMU(4, 1), "add.weight"), "mul.weight")

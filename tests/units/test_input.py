@@ -1,5 +1,6 @@
 """Bad input is refused with one sentence that says what is allowed."""
 
+import math
 import re
 
 import pytest
@@ -34,7 +35,11 @@ from nalm.units.checks import integer, one_of
         (lambda: NAU(2, 1, clamp="steps"), ValueError, "Unknown clamp 'steps': did you mean 'step'?"),
         (lambda: NMU(2, 1, init="nmuu"), ValueError, "Unknown init 'nmuu': did you mean 'nmu'?"),
         (lambda: NACMul(2, 1, weight="sigmod"), ValueError, "Unknown weight 'sigmod': "),
-        (lambda: NACMul(2, 1, eps=-1.0), ValueError, "eps must be a number in [0.0, inf], but it is -1.0."),
+        (
+            lambda: NACMul(2, 1, eps=-1.0),
+            ValueError,
+            "eps must be a finite number of at least 0.0, but it is -1.0.",
+        ),
         (lambda: NALU(2, 1, shared=1), TypeError, "shared must be True or False, but it is 1 (int)."),
         (lambda: NALU(2, 1, gate_bias=None), TypeError, "gate_bias must be True or False, but it is None"),
         (lambda: RealNPU(2, 1, clip="weight"), TypeError, "clip must be a tuple of names, but"),
@@ -56,8 +61,15 @@ from nalm.units.checks import integer, one_of
             TypeError,
             "init_scale must be a number, but it is True (bool).",
         ),
-        (lambda: SNMU(2, 1, low=0.0), ValueError, "low must be a number in ["),
-        (lambda: SNMU(2, 1, low=2.0, high=1.0), ValueError, "high must be a number in [2.0, inf]"),
+        (lambda: SNMU(2, 1, low=0.0), ValueError, "low must be a finite number of at least 1.1"),
+        (lambda: SNMU(2, 1, low=2.0, high=1.0), ValueError, "high must be a finite number of at least 2.0"),
+        (lambda: SNMU(2, 1, high=math.inf), ValueError, "high must be a finite number of at least "),
+        (
+            lambda: Dense(2, 1, init_scale=math.inf),
+            ValueError,
+            "init_scale must be a finite number, but it is",
+        ),
+        (lambda: NAU(2, 1, init_scale=math.nan), ValueError, "init_scale must be a finite number, but it is"),
     ],
 )
 def test_constructors_say_what_is_wrong(make, error, sentence):
