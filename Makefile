@@ -163,7 +163,7 @@ test-reruns: $(READY)
 	$(PYTEST) tests/book/test_reruns.py tests/book/test_refusals.py
 
 test-book: $(READY)
-	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_widgets.py tests/book/test_readme.py tests/book/test_edition.py tests/book/test_rerun.py
+	@$(BROWSER) $(PYTEST) tests/book/test_pages.py tests/book/test_widgets.py tests/book/test_readme.py tests/book/test_edition.py tests/book/test_extensions.py tests/book/test_rerun.py
 
 clean:
 	rm -rf _build build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -62,17 +62,47 @@ def test_a_file_that_fails_and_one_with_a_taken_name_are_named(tmp_path):
     (tmp_path / "textwrap.py").write_text("")
     with pytest.raises(ValueError, match="importing 'failing_unit' fails with ZeroDivisionError"):
         Stack.of(f"{tmp_path}/failing_unit.py:A", 1)
+    (tmp_path / "needing_unit.py").write_text("import no_such_package")
+    with pytest.raises(ValueError, match="importing 'needing_unit' fails with ModuleNotFoundError: No mod"):
+        Stack.of(f"{tmp_path}/needing_unit.py:A", 1)
     with pytest.raises(ValueError, match="Python knows another module 'textwrap'"):
         Stack.of(f"{tmp_path}/textwrap.py:A", 1)
     assert str(tmp_path) not in sys.path
 
 
-def test_a_class_inside_a_function_is_refused():
+class Outer:
     class Inner(own_units.SquareUnit):
         pass
 
-    with pytest.raises(ValueError, match="define it at the top level"):
-        Stack.of(Inner, 1)
+
+def test_a_class_inside_a_function_or_class_is_refused():
+    class Inner(own_units.SquareUnit):
+        pass
+
+    for inner in (Inner, Outer.Inner):
+        with pytest.raises(ValueError, match="define it at the top level"):
+            Stack.of(inner, 1)
+
+
+def test_a_file_may_be_named_from_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "unit_at_home.py").write_text("class A: pass")
+    assert name_of(find("~/unit_at_home.py:A")) == "unit_at_home:A"
+
+
+def test_a_module_of_a_package_that_is_run_keeps_its_name(monkeypatch):
+    main = SimpleNamespace(__spec__=SimpleNamespace(name="package.script"), Square=own_units.SquareUnit)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert find("package.script:Square") is own_units.SquareUnit
+
+
+def test_a_class_that_is_defined_anew_is_looked_at_anew(monkeypatch):
+    Stack.of(own_units.Plain, 1)
+    anew = type("Plain", (own_units.Unmade,), {"__module__": "own_units"})
+    monkeypatch.setattr(own_units, "Plain", anew)
+    with pytest.raises(ValueError, match="Plain cannot be made by"):
+        Stack.of(anew, 1)
 
 
 class SumOfSquares(Task):
@@ -406,6 +436,7 @@ class Varied(Unit):
         ('"weight": (0, 1)', '"weight": (0, 2)'),
         ("scale = 1.0", "scale = 2.0"),
         ("by=1.0", "by=1.5"),
+        ("by=1.0", "by"),
         ("times=1.0", "times=2.0"),
         ("return 0.5", "return 0.6"),
         ("4.0", "5.0"),
@@ -413,6 +444,7 @@ class Varied(Unit):
         ("clamp_(0.0, 1.0)", "clamp_(0.0, 2.0)"),
         ("x + 0.0", "x + 0.1"),
         ("x ** (by", "x * (by"),
+        ("weight.mT", "weight.mH"),
         ("", ""),
     ],
 )
@@ -437,6 +469,27 @@ def test_a_class_without_a_source_is_refused():
 def test_own_code_ends_where_installed_packages_begin():
     own = own_code.own_sources(frozenset({own_units.SquareUnit}))
     assert list(own) == ["own_units"]
+    assert not own_code._is_own(Path("/usr/lib/python3/dist-packages/package.py"))
+
+
+def test_own_code_follows_imports_within_a_package(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    files = {
+        "__init__": "",
+        "helper": "",
+        "unasked": "",
+        "inner/__init__": "from .first import one",
+        "inner/first": "one = 1",
+        "inner/second": "",
+        "inner/units": "from . import second\nfrom ..helper import *\nclass A: pass",
+    }
+    for name, text in files.items():
+        file = tmp_path / "package_of_units" / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    found = own_code.own_sources(frozenset({find("package_of_units.inner.units:A")}))
+    named = {name.removeprefix("package_of_units.") for name in found}
+    assert named == {"helper", "inner", "inner.first", "inner.second", "inner.units"}
 
 
 def test_cells_of_a_notebook_are_code():

@@ -17,7 +17,7 @@ from forked import run_script
 import nalm
 from nalm import study
 from nalm.models import Layer, Stack
-from nalm.tasks import SingleModuleTask
+from nalm.tasks import SingleModuleTask, Uniform
 from nalm.training import Adam, Discretisation, Recipe
 
 TASKS = [
@@ -62,9 +62,12 @@ def test_the_best_rate_of_each_unit_is_drawn(found):
     axes = found.figure("squared").axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["squared\nU[1,2)"]
     drawn = {bars.get_label(): bars.lines[0].get_ydata().tolist() for bars in axes.containers}
-    assert drawn == {
-        name: of["rate"].tolist() for name, of in best[best["operation"] == "squared"].groupby("model")
-    }
+    squared = best[best["operation"] == "squared"].set_index("model")
+    assert drawn == {name: [rate] for name, rate in squared["rate"].items()}
+    for bars in axes.containers:
+        (ends,) = bars.lines[2][0].get_segments()
+        assert ends[:, 1] == pytest.approx(squared.loc[bars.get_label(), ["low", "high"]].to_numpy(float))
+    assert sum(bars.lines[0].get_xdata().item() for bars in axes.containers) == pytest.approx(0.0)
     with pytest.raises(ValueError, match="no operation 'cubed' in this comparison; there are 'squared', "):
         found.figure("cubed")
 
@@ -135,6 +138,11 @@ def test_what_a_configuration_was_called_before_makes_no_difference(tmp_path):
     assert nalm.compare("NAU", TASKS[0], seeds=2, **how).rows["model"].tolist() == ["NAU", "NAU"]
 
 
+def test_published_rows_of_a_comparison_are_found(found, tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "PUBLISHED", Path(found.results))
+    assert study.Study(found.rows, found.experiment, str(tmp_path)).freshness() == "fresh"
+
+
 def test_rows_that_were_replaced_or_removed_are_older(tmp_path):
     found = nalm.compare("NAU", TASKS[0], seeds=2, iterations=4, results=tmp_path, progress=False)
     assert found.freshness() == "fresh"
@@ -163,6 +171,11 @@ def test_a_module_without_a_penalty_is_compared_as_well(tmp_path):
             {"tasks": SingleModuleTask.on("U[-2,2)", operation="root")},
             ValueError,
             r"'root' has no finite value on part of U\[-2,2\): take another range",
+        ),
+        (
+            {"tasks": TASKS[0].but(operation="root", extrapolation=Uniform(low=-2.0, high=-1.0))},
+            ValueError,
+            r"'root' has no finite value on part of U\[1,2\): take another range",
         ),
         ({"units": nalm.NAU(2, 1)}, TypeError, r"A unit is a class, the name of one or a .*, not NAU\("),
         ({"units": [3]}, TypeError, "A unit is a class, the name of one or a .*, not 3"),
@@ -200,7 +213,8 @@ def test_the_command_refuses_a_wrong_unit_in_one_sentence(name, sentence, capsys
 
 
 def test_the_command_takes_a_unit_that_stands_beside_the_others(capsys, tmp_path):
-    asked = ["NMU", "--operations", "mul", "mul", "--ranges", "U[1,2)", "--iterations", "4", "--seeds", "1"]
+    asked = ["NMU", "--operations", "mul", "mul", "--iterations", "4", "--seeds", "1"]
+    asked += ["--ranges", "U[1,2)", "U[1,2)"]
     assert study.main([*asked, "--results", str(tmp_path)]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line[2] for line in lines if line[0] == "mul"] == ["NMU", "NAU"]
@@ -254,13 +268,29 @@ def test_the_best_rate_solves_most_and_of_equals_is_the_soonest():
     assert best[["lr", "solved", "solved_at"]].values.tolist() == [["1", 2, 15.0]]
 
 
-def test_solved_at_is_that_of_solved_runs():
-    line = {"operation": "add", "range": "U[1,2)", "model": "A", "lr": "0.1"}
+def test_the_best_are_in_the_order_of_tasks_and_units():
+    asked = [("U[1,2)", "A", None), ("U[1,2)", "B", 10.0), ("U[-2,2)", "A", 20.0), ("U[-2,2)", "B", None)]
     rows = [
-        line | {"success": won, "solved_at": at} for won, at in ((True, 10.0), (False, 50.0), (False, None))
+        {
+            "operation": "add",
+            "range": of,
+            "model": model,
+            "lr": "0.1",
+            "success": at is not None,
+            "solved_at": at,
+        }
+        for of, model, at in asked
     ]
+    best = study.Study(pd.DataFrame(rows), "own/compare", "").best()
+    assert list(zip(best["range"], best["model"], strict=True)) == [one[:2] for one in asked]
+
+
+def test_solved_at_is_the_median_of_solved_runs():
+    line = {"operation": "add", "range": "U[1,2)", "model": "A", "lr": "0.1"}
+    ends = (True, 10.0), (True, 20.0), (True, 60.0), (False, 5.0), (False, None)
+    rows = [line | {"success": won, "solved_at": at} for won, at in ends]
     (found,) = study.Study(pd.DataFrame(rows), "own/compare", "").summary().to_dict("records")
-    assert (found["solved"], found["solved_at"]) == (1, 10.0)
+    assert (found["solved"], found["solved_at"]) == (3, 20.0)
 
 
 def test_rows_of_which_some_are_gone_are_older(tmp_path):
@@ -272,4 +302,59 @@ def test_rows_of_which_some_are_gone_are_older(tmp_path):
 def test_without_a_recipe_the_penalty_grows_from_half_to_three_quarters():
     recipe = study._recipe(Stack.of("NAU", 1), TASKS[0], 100)
     assert recipe.penalties == (Discretisation(weight=1.0, start=50, end=75),)
+    assert recipe.log_interval == 2 and study._recipe(Stack.of("NAU", 1), TASKS[0], 1).log_interval == 1
     assert study._recipe(Stack.of(torch.nn.Linear, 1), TASKS[0], 100).penalties == ()
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The runs that are asked for, none of which is trained; and how."""
+    runs = []
+
+    def ask(all_of_them, experiment, **how):
+        runs.extend(all_of_them)
+        assert how["retrain"] is True
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study, "run_all", ask)
+    return runs
+
+
+def test_what_is_not_named_is_as_the_documentation_says(asked):
+    with pytest.raises(KeyboardInterrupt):
+        nalm.compare("NMU", TASKS[0])
+    assert [run.seed for run in asked] == list(range(25))
+    assert {(run.threshold, run.recipe.iterations, run.recipe.optimiser.lr) for run in asked} == {
+        (1e-5, 5000, 1e-2)
+    }
+
+
+def test_the_command_asks_for_what_its_help_says(asked):
+    with pytest.raises(KeyboardInterrupt):
+        study.main([f"{FILE}:SquareUnit"])
+    assert {(run.labels["operation"], run.task.label()) for run in asked} == {
+        (operation, name) for operation in ("squared", "add", "mul") for name in ("U[1,2)", "U[-2,2)")
+    }
+    assert {run.labels["model"] for run in asked} == {"SquareUnit", "NAU", "NMU"}
+    assert {(run.recipe.iterations, run.recipe.optimiser.lr) for run in asked} == {(5000, 1e-2)}
+    assert len(asked) == 6 * 3 * 10
+
+
+def test_a_rate_is_asked_for_once_and_written_in_full(asked):
+    with pytest.raises(KeyboardInterrupt):
+        nalm.compare("NMU", TASKS[0], lr=[0.01, 1e-2, 0.12345678], seeds=1, threshold=0.5)
+    assert [run.labels["lr"] for run in asked] == ["0.01", "0.12345678"]
+    assert {run.threshold for run in asked} == {0.5}
+
+
+def test_so_many_seeds_and_no_more():
+    assert study.check_seeds(study.MOST_SEEDS) == 10_000
+
+
+def test_the_command_says_that_a_folder_cannot_be_written(monkeypatch, capsys):
+    def full(*_, **__):
+        raise OSError("rows.csv cannot be written")
+
+    monkeypatch.setattr(study, "run_all", full)
+    assert study.main(["NMU", "--seeds", "1"]) == 2
+    assert capsys.readouterr().err == "rows.csv cannot be written\n"

@@ -38,11 +38,12 @@ def results_of(page: str) -> dict[str, None]:
 def hours(seconds: float) -> str:
     """Hours, or minutes.
 
-    >>> hours(90), hours(6000), hours(600_000)
-    ('2 minutes', '1.7 hours', '167 hours')
+    >>> hours(20), hours(90), hours(6000), hours(600_000)
+    ('1 minute', '2 minutes', '1.7 hours', '167 hours')
     """
     if seconds < 3600:
-        return f"{max(1, round(seconds / 60))} minutes"
+        minutes = max(1, round(seconds / 60))
+        return f"{minutes} minute{'s' * (minutes > 1)}"
     return f"{seconds / 3600:,.{1 if seconds < 36_000 else 0}f} hours"
 
 

@@ -68,7 +68,9 @@ def _let_processes_write_to(log: Path) -> None:
 def _sentence(name: str, said: str) -> str:
     """The first line of an error."""
     first = next((line.strip() for line in said.splitlines() if line.strip()), "")
-    return first if name in OURS and first else f"{name}: {first}"
+    if not first:
+        return f"{name}."
+    return first if name in OURS else f"{name}: {first}"
 
 
 def _say(sentence: str, code: int) -> int:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from companion import rerun
 from papermill.exceptions import PapermillExecutionError
@@ -83,8 +84,12 @@ def test_ctrl_c_ends_what_loses_the_interrupt():
     ("error", "code", "sentence"),
     [
         (PapermillExecutionError(1, 2, "", "ValueError", "Seeds are 0.\nmore", []), 1, "Seeds are 0.\n"),
+        (PapermillExecutionError(1, 2, "", "ValueError", "\n \n Seeds are 0.", []), 1, "Seeds are 0.\n"),
+        (PapermillExecutionError(1, 2, "", "ValueError", "", []), 1, "ValueError.\n"),
         (PapermillExecutionError(1, 2, "", "KeyError", "'seed'", []), 1, "KeyError: 'seed'\n"),
         (PapermillExecutionError(1, 2, "", "KeyboardInterrupt", "", []), 130, rerun.STOPPED + "\n"),
+        (click.UsageError("No such option: --nonsense"), 2, "No such option: --nonsense\n"),
+        (click.Abort(), 130, rerun.STOPPED + "\n"),
         (KeyboardInterrupt(), 130, rerun.STOPPED + "\n"),
         (OSError(28, "No space left on device"), 2, "OSError: [Errno 28] No space left on device\n"),
     ],

@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pydata_sphinx_theme
 import pytest
 import sphinx_book_theme
 import torch
+from companion import widgets
 from companion.beyond.which_unit import (
     OPERATIONS,
     OTHERS,
@@ -24,6 +26,7 @@ from companion.beyond.which_unit import (
 from companion.division.compared import MODIFIED
 from companion.division.no_redundancy import FIGURE_3, arms
 from companion.division.states import initial
+from companion.figures import unit_style
 from companion.recorded import read
 from companion.widgets import COLOURS, WIDGETS, pairs, surface
 
@@ -47,6 +50,69 @@ UNITS = {
     "NRU": NRU(2, 1),
     "NMRU": NMRU(2, 1, eps=EPS),
 }
+
+
+def test_the_figure_of_units_shows_what_they_compute():
+    x = np.linspace(-5, 5, 400)
+    figure = widgets.draw_units()
+    for axis, share in zip(figure.axes, (0.5, 1.0), strict=True):
+        assert axis.get_title() == f"weights {share:g}"
+        lines = dict(zip(["NAC•", "NMU", "Real NPU", "NRU", "NMRU"], axis.lines, strict=True))
+        for name, line in lines.items():
+            assert (line.get_color(), line.get_marker()) == unit_style(name)
+            np.testing.assert_allclose(line.get_xdata(), x)
+        product = (1 - share + share * x) * (1 + share)
+        np.testing.assert_allclose(lines["NMU"].get_ydata(), product, atol=1e-6)
+        power = (2 * np.abs(x)) ** share
+        np.testing.assert_allclose(lines["NAC•"].get_ydata(), power, rtol=1e-4)
+        turned = power * np.where(x < 0, np.cos(np.pi * share), 1)
+        np.testing.assert_allclose(lines["Real NPU"].get_ydata(), turned, rtol=1e-4, atol=1e-6)
+        for name in ("NRU", "NMRU") if share == 1 else ():
+            np.testing.assert_allclose(lines[name].get_ydata(), 2 * x, rtol=1e-4)
+
+
+def test_the_figure_of_runs_has_errors_over_the_difference_of_the_weights(monkeypatch):
+    """Solved and failed ones apart; half of an NMRU's weights are those of the reciprocals."""
+    starts = {name: {0: [0.5, 0.1], 1: [-0.2, 0.3]} for name in FIGURE_3}
+    starts["NMRU"] = {0: [0.5, 0.1, 0.3, 0.4], 1: [0.2, 0.3, 0.1, 0.0]}
+    rows = [[0, True, 5, 1e-9, 1.0, [], []], [1, False, None, 2.0, 3.0, [], []]]
+    data = {"runs": {name: {"U[1,2)": {"rows": rows}} for name in FIGURE_3}, "starts": starts}
+    monkeypatch.setattr(widgets, "recorded_runs", lambda: data)
+    for axis, name in zip(widgets.draw_runs().axes, FIGURE_3, strict=True):
+        solved, failed = axis.lines
+        apart = [0.5, -0.2] if name == "NMRU" else [0.4, -0.5]
+        assert axis.get_title() == name
+        found = [*solved.get_xydata().ravel(), *failed.get_xydata().ravel()]
+        assert found == pytest.approx([apart[0], 1e-9, apart[1], 2.0])
+        assert [line.get_marker() for line in axis.lines] == ["o", "x"]
+        assert [line.get_color() for line in axis.lines] == ["#009E73", "#D55E00"]
+
+
+def test_the_figure_of_the_saddle_leads_from_the_starts_of_runs_to_their_ends(monkeypatch):
+    rows = read("division/no-redundancy")
+    rows = rows[(rows["model"] == MODIFIED) & (rows["range"] == "U[-2,2)")]
+    rows = pd.concat([part[:2] for _, part in rows.groupby("success")])
+    asked = []
+    monkeypatch.setattr(widgets, "read", lambda name: rows)
+    monkeypatch.setattr(
+        widgets, "surface", lambda line, gates, _: asked.append(gates) or np.zeros((line.size, line.size))
+    )
+    (axis, _) = widgets.draw_saddle().axes
+    assert asked == [(0.5, 0.5)]
+    starts = initial(arms()[MODIFIED].model, 2, rows["seed"])
+    ends = [json.loads(one)["0.weight"][0] for one in rows["weights"]]
+    failed, solved = slice(0, 2), slice(2, 4)
+    marks = {line.get_marker(): line.get_xydata() for line in axis.lines if line.get_linestyle() == "None"}
+    np.testing.assert_allclose(marks["X"], starts[failed], rtol=1e-6)
+    np.testing.assert_allclose(marks["o"], starts[solved], rtol=1e-6)
+    ways = [line.get_xydata() for line in axis.lines if line.get_linestyle() == "-"]
+    expected = [
+        *zip(starts[solved], ends[solved], strict=True),
+        *zip(starts[failed], ends[failed], strict=True),
+    ]
+    np.testing.assert_allclose(ways, expected, rtol=1e-6)
+    assert {text.get_text(): text.xy for text in axis.texts} == {"a / b": (1, -1), "b / a": (-1, 1)}
+    assert all((end[0] > 0 > end[1]) == won for end, won in zip(ends, rows["success"], strict=True))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from companion import measures
-from companion.division.compared import alike, counted, faster, ranges_where, success
+from companion.division.compared import _of_one_kind, alike, counted, faster, ranges_where, stated, success
 
 from nalm.tasks import UNIFORM_RANGES
 
@@ -99,3 +99,40 @@ def test_faster_is_said_of_the_mean():
     rows = rows.assign(solved_at=np.where(rows["model"] == "a", 1000.0, 2000.0)).assign()
     rows["solved_at"] = rows["solved_at"].mask(late, 90_000.0)
     assert faster(rows, "a", "b", RANGES[:1], "ranges").ours.estimate == 0
+
+
+@pytest.mark.parametrize(
+    ("made_up", "agrees"),
+    [
+        ((), False),
+        (range(9), True),  # each seed of one range by another
+    ],
+)
+def test_models_are_alike_over_all_ranges_together(made_up, agrees):
+    """Two seeds of each range differ, 18 in all, which no range alone shows."""
+    rows = _rows({"a": 25, "b": 25}, ranges=9)
+    place, few = rows["range"].map(RANGES.index), rows["seed"] < 18
+    lost = (rows["model"] == "b") & few & (rows["seed"] % 9 == place)
+    lost |= (rows["model"] == "a") & few & (rows["seed"] % 9 == (place + 1) % 9) & place.isin(made_up)
+    assert alike(rows.assign(success=rows["success"] & ~lost), "a", "b", "").agrees == agrees
+
+
+def test_two_ranges_that_make_up_for_each_other_tell_models_apart():
+    rows = _rows({"a": 25, "b": 25}, ranges=9)
+    lost = (rows["seed"] < 12) & (rows["range"] == rows["model"].map({"a": RANGES[0], "b": RANGES[1]}))
+    assert not alike(rows.assign(success=rows["success"] & ~lost), "a", "b", "").agrees
+
+
+def test_of_few_differences_all_signs_are_asked():
+    assert _of_one_kind(pd.Series([1.0] * 11 + [0.0] * 14)) == 2 / 2**11
+    assert _of_one_kind(pd.Series([1.0, -1.0])) == _of_one_kind(pd.Series([0.0])) == 1
+
+
+def test_a_published_rate_is_of_25_seeds_whichever_number_ours_have():
+    theirs = []
+    for seeds in (25, 50):
+        rows = pd.concat([_rows({"NMRU": 12}, ranges=9)] * (seeds // 25), ignore_index=True)
+        rows["seed"] += rows.index // 225 * 25
+        found = {one.what: one for one in stated(rows, "Fig 6")}
+        theirs.append(found["NMRU on all ranges"].published)
+    assert theirs[0] == theirs[1] and theirs[0].n == 225

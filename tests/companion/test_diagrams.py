@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from companion.figures import diagrams
+from matplotlib.colors import to_rgb
 
 from nalm.tasks import SubsetArithmeticTask
 from nalm.units import NMU, NPU, NaiveNPU
@@ -37,6 +38,14 @@ def test_every_parameter_is_drawn(drawn):
     unit, steps = drawn
     used = {step.parameter for step in steps} | {arrow.weight for step in steps for arrow in step.arrows}
     assert used - {""} == {name for name, _ in unit.named_parameters()}
+
+
+def test_a_weight_is_called_by_its_name_and_with_its_sign():
+    names = {"weight": "W_r$", "weight_im": "W_i$"}
+    arrows = [arrow for _, steps in DRAWN.values() for step in steps for arrow in step.arrows if arrow.weight]
+    assert {arrow.sign for arrow in arrows} == {1, -1}
+    for arrow in arrows:
+        assert arrow.label == ("$-" if arrow.sign < 0 else "$") + names[arrow.weight]
 
 
 def test_nothing_collides_or_leaves_the_picture(drawn):
@@ -76,6 +85,14 @@ def test_subsets_are_drawn_where_they_lie(overlap_ratio, inputs):
         f"b: {size} inputs",
         *([f"{shared} shared"] if shared else []),
     ]
+    parts = [np.flatnonzero(one) for one in (*operands, operands.all(0))]
+    ends = [line.get_xdata().tolist() for line in axis.lines]
+    assert ends == [[part[0] - 0.5, part[-1] + 0.5] for part in parts if part.size]
+    colours = [to_rgb(text.get_color()) for text in axis.texts]
+    for patch in coloured:
+        place = round(patch.get_x() + 0.5)
+        own = [colours[number] for number in (0, 1) if operands[number, place]]
+        assert patch.get_facecolor()[:3] == own[0 if len(own) == 1 or patch.get_y() == 0 else 1]
     extents = [text.get_window_extent() for text in axis.texts]
     assert all(figure.bbox.containsx(x) for extent in extents for x in (extent.x0, extent.x1))
     assert not any(one.overlaps(other) for one, other in itertools.combinations(extents, 2))

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from companion import figures
 from companion.experiment import tables
+from companion.figures.styles import tick
 from companion.measures import Interval, Spread
 from hypothesis import given
 from hypothesis import strategies as st
@@ -473,6 +474,7 @@ def test_a_table_as_a_page_and_as_text():
         "overflow-x:auto",
         "<td>yes</td>",
         '<td class="number">200,000</td>',
+        '<td class="number">0.080 ± 0.021</td>',
         'scope="col"',
     ):
         assert part in page
@@ -550,3 +552,209 @@ def test_functions_share_looks_and_mark_points():
     assert [axis.get_xlabel() for axis in figure.axes] == ["u", "u"] and first.get_ylabel() == "v"
     assert second.lines[-1].get_xydata().tolist() == [[0.5, 0.5]]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]
+
+
+def _marks(axis):
+    """Name of the marks -> what they look like and where they are."""
+    return {line.get_gid(): line for line in axis.lines if line.get_gid()}
+
+
+def test_two_ways_of_training_stand_beside_each_other_in_a_panel_of_their_own():
+    rates = {("+", 2): (0.1, 0.2), ("+", 10): (0.3, 0.4), ("×", 2): (0.5, 0.6), ("×", 10): (0.7, 0.8)}
+    lines = pd.DataFrame(
+        {"arm": arm, "unit": unit, "operation": operation, "inputs": inputs}
+        | {"rate": rate + shift, "low": rate + shift - 0.01, "high": rate + shift + 0.02}
+        for (operation, inputs), pair in rates.items()
+        for unit, shift in (("NMU", 0.0), ("NAU", 0.05))
+        for arm, rate in zip(("paper", "own"), pair, strict=True)
+    )
+    figure = figures.changes(lines, "paper", "own")
+    for axis, (place, (first, second)) in zip(figure.axes, rates.items(), strict=True):
+        marks = _marks(axis)
+        for at, (unit, shift) in enumerate((("NMU", 0.0), ("NAU", 0.05))):
+            ring, dot = marks[f"{unit}, paper"], marks[f"{unit}, own"]
+            assert ring.get_markerfacecolor() == "none" != dot.get_markerfacecolor()
+            np.testing.assert_allclose(ring.get_xydata(), [(first + shift, at)], err_msg=place)
+            np.testing.assert_allclose(dot.get_xydata(), [(second + shift, at)], err_msg=place)
+            assert ring.get_color() == dot.get_color() == figures.unit_style(unit)[0]
+            (span,) = axis.collections[at].get_segments()
+            np.testing.assert_allclose(span, [(second + shift - 0.01, at), (second + shift + 0.02, at)])
+    names = [[label.get_text() for label in axis.get_yticklabels()] for axis in figure.axes]
+    assert names == [["NMU", "NAU"], ["", ""]] * 2
+    assert [axis.get_title() for axis in figure.axes] == ["2 inputs", "10 inputs", "", ""]
+    assert [axis.get_ylabel() for axis in figure.axes] == ["+", "", "×", ""]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["paper", "own"]
+
+
+def test_a_bar_is_as_long_as_its_value_says_and_hollow_if_it_is_a_limit():
+    (axis,) = figures.bars({"measured": 10.0, "possible": 4000.0}, "rate", limits=["possible"]).axes
+    measured, possible = axis.patches
+    assert [bar.get_width() for bar in axis.patches] == [10.0, 4000.0]
+    assert measured.get_facecolor()[3] == 1 and possible.get_facecolor()[3] == 0
+    assert [text.get_text() for text in axis.texts] == ["10", "4,000"]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["measured", "possible"]
+    with pytest.raises(ValueError, match="need positive numbers"):
+        figures.bars({"nothing": 0.0}, "rate")
+
+
+def test_costs_stand_over_the_number_that_they_are_of():
+    pairs = {"runs": [(1, 40.0), (10, 5.0)], "inputs": [(2, 1.0), (100, 3.0)]}
+    figure = figures.cost_curves(pairs, "cost")
+    found = {axis.get_xlabel(): list(map(tuple, axis.lines[0].get_xydata())) for axis in figure.axes}
+    assert found == pairs and [axis.get_ylabel() for axis in figure.axes] == ["cost", ""]
+
+
+def test_bands_over_lengths_are_intervals_and_rates_alone_stand_aside():
+    table = pd.DataFrame(itertools.product(["NMU", "NALU"], ["1", "20"]), columns=["model", "length"])
+    table["success"] = [0.9, 0.7, 0.5, 0.3]
+    table["solved_at_mean"] = [1e3, 2e3, 3e3, 4e3]
+    for name, middle in (("success", "success"), ("solved_at", "solved_at_mean")):
+        table[f"{name}_low"], table[f"{name}_high"] = 0.9 * table[middle], 1.2 * table[middle]
+    rates, times = figures.over_lengths(table).axes
+    for axis, column in ((rates, "success"), (times, "solved_at_mean")):
+        for model, band in zip(["NMU", "NALU"], axis.collections, strict=True):
+            expected = table.loc[table["model"] == model, column].to_numpy()
+            line = _marks(axis)[model]
+            assert line.get_ydata().tolist() == expected.tolist()
+            band = band.get_paths()[0].vertices
+            for at, middle in zip(line.get_xdata(), expected, strict=True):
+                ends = band[np.isclose(band[:, 0], at), 1]
+                assert (ends.min(), ends.max()) == pytest.approx((0.9 * middle, 1.2 * middle))
+    aside = [(_marks(axis)["NALU"].get_xdata() - _marks(axis)["NMU"].get_xdata()) for axis in (rates, times)]
+    assert (0 < aside[0]).all() and (aside[0] < 0.2).all() and (aside[1] == 0).all()
+
+
+def test_the_threshold_of_learning_curves_stands_where_it_is():
+    logs = pd.DataFrame({"model": "NMU", "seed": 0, "iteration": [0, 10], "test_mse": [1.0, 1e-9]})
+    (axis,) = figures.curves(logs, threshold=1e-5).axes
+    assert [list(line.get_ydata()) for line in axis.lines if line.get_linestyle() == "--"] == [[1e-5] * 2]
+
+
+def test_points_of_one_panel_of_functions_are_in_no_other():
+    x = np.linspace(0, 1, 5)
+    panels = {"one": {"a": (x, x)}, "two": {"a": (x, 1 - x)}}
+    first, second = figures.functions(panels, {"two": [(0.5, 0.5)]}).axes
+    assert (len(first.lines), len(second.lines)) == (1, 2)
+
+
+def test_each_entry_of_a_course_has_its_panel():
+    times, states = np.arange(4.0), np.arange(12.0).reshape(4, 3)
+    figure = figures.courses(
+        {"true": (times, states), "found": (times, -states)}, "SIR", (times, states + 0.5)
+    )
+    for entry, (axis, name) in enumerate(zip(figure.axes, "SIR", strict=True)):
+        points, true, found = axis.lines
+        assert axis.get_title() == name and points.get_linestyle() == "None"
+        assert points.get_ydata().tolist() == (states[:, entry] + 0.5).tolist()
+        assert true.get_ydata().tolist() == states[:, entry].tolist()
+        assert found.get_ydata().tolist() == (-states[:, entry]).tolist()
+    entries = {one.get_label(): one for one in figure.legends[0].get_lines()}
+    assert list(entries) == ["true", "found", "data"]
+    assert (entries["found"].get_color(), entries["found"].get_linestyle()) == (found.get_color(), "--")
+
+
+def test_an_error_map_lies_on_its_grid_and_is_light_where_errors_are_small():
+    x, y = np.array([-1.0, 0.0, 3.0]), np.array([-1.0, 0.0, 0.5])
+    errors = np.full((3, 3), 1e-3)
+    errors[0, 2] = -10.0  # at x = 3, y = -1
+    figure = figures.error_maps({"x + y": {"NPU": errors, "NMU": errors.T}}, {"x + y": (x, y)})
+    first, second, bar = figure.axes
+    assert [axis.get_title() for axis in (first, second)] == ["NPU", "NMU"]
+    (image,) = first.collections
+    assert image.get_array().reshape(3, 3).tolist() == np.log10(np.abs(errors)).tolist()
+    corners = image.get_coordinates()
+    assert corners[0, -1, 0] > 3 > corners[0, 0, 0] and corners[-1, 0, 1] < 1
+    dark, light = (sum(image.cmap(image.norm(power))[:3]) for power in (2.0, -4.0))
+    assert dark < light
+    labels = [
+        [one.get_text() for one in ticks] for ticks in (first.get_xticklabels(), first.get_yticklabels())
+    ]
+    assert labels == [["-1", "3"], ["-1", "0.5"]]
+    powers = [f"$10^{{{power}}}$" for power in range(-4, 3)]
+    assert [one.get_text() for one in bar.get_yticklabels()] == powers
+
+
+def test_published_rings_stand_at_their_model_in_its_colour(summary):
+    places = list(dict.fromkeys(summary["range"]))
+    published = pd.DataFrame(itertools.product(TOGETHER[0], places[:2]), columns=["model", "range"])
+    published["sparsity_error"] = [0.0, 1e-3] * 4
+    errors = np.where(summary["range"] == places[0], 0.0, 1e-6)
+    summary = summary.assign(
+        sparsity_error=errors, sparsity_error_low=errors / 2, sparsity_error_high=2 * errors
+    )
+    (axis,) = figures.by_range(summary, panels="sparsity_error", published=published).axes
+    marks = _marks(axis)
+    (zero,) = {marks[model].get_ydata()[0] for model in TOGETHER[0]}
+    assert 0 < zero < 1e-6
+    for model in TOGETHER[0]:
+        ring, ours = marks[f"{model}, published"], marks[model]
+        assert list(ring.get_xdata()) == list(ours.get_xdata()[:2])
+        assert list(ring.get_ydata()) == [zero, 1e-3]
+        assert ring.get_markeredgecolor() == ours.get_color()
+
+
+def test_an_interval_without_an_end_ends_at_its_estimate_and_one_of_0_at_the_place_of_0():
+    table = pd.DataFrame({"model": "NMU", "range": ["a", "b", "c"], "success": 1.0})
+    table = table.assign(sparsity_error=[1e-5, 1e-5, 0.0], sparsity_error_low=[1e-6, 0.0, 0.0])
+    table["sparsity_error_high"] = [np.inf, 1e-4, 0.0]
+    (axis,) = figures.by_range(table, panels="sparsity_error").axes
+    zero = _marks(axis)["NMU"].get_ydata()[2]
+    ends = [part[:, 1].tolist() for part in axis.collections[0].get_segments()]
+    assert ends == [[1e-6, 1e-5], [zero, 1e-4], [zero, zero]]
+
+
+def test_sizes_are_in_order_and_a_run_that_is_solved_without_a_time_is_not_unsolved():
+    table = pd.DataFrame({"model": "NMU", "hidden": ["10", "2", "0.5"], "success": [0.5, 1.0, 0.0]})
+    table = table.assign(solved_at_mean=[1e3, np.nan, np.nan], solved_at_low=1e3, solved_at_high=1e3)
+    (axis,) = figures.by_range(table, x="hidden", panels="solved_at").axes
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["0.5", "2", "10"]
+    (none,) = (line for line in axis.lines if line.get_marker() == "|")
+    assert none.get_xdata().tolist() == [0]
+
+
+def test_marks_of_a_distribution_are_at_the_share_of_runs_up_to_there():
+    rows = pd.DataFrame({"model": ["NMU"] * 3 + ["NAU"] * 2, "test_mse": [1e-9, 1e-8, np.nan, 1e-7, 1e-6]})
+    (axis,) = figures.distribution(rows, threshold=1e-5, published={"NAU": 0.9, "NMU": 0.6}).axes
+    marks = _marks(axis)
+    np.testing.assert_allclose(marks["NMU"].get_xydata(), [(1e-9, 1 / 3), (1e-8, 2 / 3)])
+    for model in ("NMU", "NAU"):
+        assert marks[f"{model}, published"].get_markeredgecolor() == figures.unit_style(model)[0]
+
+
+def test_levels_and_limits_of_a_scatter_are_those_of_its_row():
+    points = pd.DataFrame(itertools.product("+÷", ["one", "two"]), columns=["task", "side"])
+    points = points.assign(model="NPU", count=[10, 20, 30, 40], test_mse=[1e-20, 1e-7, 1e9, 1e-3])
+    asked = {"levels": {"+": 0.1, "÷": 0.2}, "limits": {"+": (1e-9, 1.0), "÷": (1e-6, 10.0)}}
+    figure = figures.scatter(points, "count", column="side", **asked)
+    found = [
+        (axis.lines[0].get_ydata()[0], list(map(tuple, _marks(axis)["NPU"].get_xydata())))
+        for axis in figure.axes
+    ]
+    assert found == [(0.1, [(10, 1e-9)]), (0.1, [(20, 1e-7)]), (0.2, [(30, 10.0)]), (0.2, [(40, 1e-3)])]
+    assert [axis.get_title() for axis in figure.axes] == ["one", "two", "", ""]
+    (axis,) = figures.scatter(
+        points[:1].assign(count=1e3), "count", limits={"+": (1e-9, 1.0)}, square=True
+    ).axes
+    assert axis.lines[0].get_xydata().tolist() == [[1e-9, 1e-9], [1.0, 1.0]]
+    assert _marks(axis)["NPU"].get_xydata().tolist() == [[1.0, 1e-9]] and axis.get_xlim() == (1e-9, 1.0)
+
+
+def test_gate_histograms_are_named_and_solved_runs_are_filled():
+    rows = pd.DataFrame({"operation": ["mul", "add"], "model": "NALU", "gate": [0.0, 1.0]})
+    figure = figures.gate_histograms(rows.assign(success=[True, False]))
+    assert [axis.get_ylabel() for axis in figure.axes] == ["mul\nruns", "add\nruns"]
+    solved, lost = (axis.patches[0] for axis in figure.axes)
+    assert solved.get_facecolor()[3] == 1 and lost.get_facecolor()[3] == 0
+    faces = {one.get_label(): one.get_markerfacecolor() for one in figure.legends[0].get_lines()}
+    assert faces == {"solved": "#4C4C4C", "not solved": "none"}
+
+
+def test_numbers_beside_an_axis_have_a_comma_from_a_thousand_on():
+    assert [tick(number) for number in (999, 1000, -2000, 0.25)] == ["999", "1,000", "-2,000", "0.25"]
+
+
+def test_of_more_than_thirty_marks_their_medians_are_said():
+    x = np.arange(1.0, 32) ** 2
+    for count, said in ((30, "1 1; 4 4;"), (31, "31 marks, medians 256 and 256")):
+        table = pd.DataFrame({"x": x, "test_mse": x, "model": "NMU", "task": "×"})[:count]
+        assert f"  NMU: {said}" in figures.scatter(table, x="x").numbers()

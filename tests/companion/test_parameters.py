@@ -28,6 +28,8 @@ def test_what_a_chapter_defined_before_its_parameters_is_its_own():
     assert check({"eps": 0.1, "lines": []} | CELL, **RULES).seeds == 25
     with pytest.raises(ValueError, match="no parameter 'sedes'"):
         check({"eps": 0.1} | CELL | {"sedes": 3}, **RULES)
+    with pytest.raises(ValueError, match="no parameter 'sedes'"):
+        check({"seeds": 3, "sedes": 3} | CELL, **RULES)
 
 
 def test_numbers_in_a_list_are_taken_from_text():
@@ -45,6 +47,7 @@ def test_numbers_in_a_list_are_taken_from_text():
         ({"seeds": 0}, ValueError, "'seeds' is 0, but must be between 1 and 10,000"),
         ({"seeds": 10_001}, ValueError, "'seeds' is 10001, but must be between 1 and 10,000"),
         ({"lr": float("inf")}, ValueError, "'lr' is inf, but must be more than 0"),
+        ({"lr": 0.0}, ValueError, "'lr' is 0.0, but must be more than 0"),
         ({"seeds": 10**12}, ValueError, "'seeds' is 1000000000000, but must be"),
         ({"iterations": 10**30}, ValueError, "must be at most 100,000,000"),
         ({"SEEDS": 3}, ValueError, "no parameter 'SEEDS'"),
@@ -108,3 +111,15 @@ def test_lists_of_numbers_come_from_the_command_line(given, found):
 def test_names_may_look_like_numbers():
     cell = {"__annotations__": {"sets": list}, "sets": "1, 3"}
     assert check(cell, sets=some_of(["1", "2", "3"])).sets == ["1", "3"]
+
+
+@pytest.mark.parametrize(("scheduler", "refused"), [("tcp://there", False), ("", True)])
+def test_where_others_train_they_check_the_device(monkeypatch, scheduler, refused):
+    monkeypatch.setattr("companion.experiment.parameters.check_scheduler", lambda address: None)
+    cell = CELL | {"__annotations__": CELL["__annotations__"] | {"scheduler": str}}
+    cell |= {"scheduler": scheduler, "device": "cuda:99"}
+    if refused:
+        with pytest.raises(ValueError, match="Device 'cuda:99' is not there"):
+            check(cell, **RULES)
+    else:
+        assert check(cell, **RULES).device == "cuda:99"

@@ -27,6 +27,13 @@ def test_table_loads_complete(name):
     assert len(published.load(name)) == ROWS[name]
 
 
+def test_a_table_that_is_changed_is_as_published_for_whoever_is_next():
+    table = published.load("npu_fig7")
+    table["model"], table.loc[0, "test_mse"] = "none", -1.0
+    again = published.load("npu_fig7")
+    assert "none" not in set(again["model"]) and again.loc[0, "test_mse"] > 0
+
+
 def test_no_table_is_forgotten_here():
     assert published.names() == sorted(ROWS)
 

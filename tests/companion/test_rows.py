@@ -82,3 +82,14 @@ def test_numbers_that_are_negative_infinite_or_without_an_end_as_text():
     assert [text(Spread(*one, 3)) for one in ((inf, 2.0), (1234.5, 15.0))] == ["∞", "1234 ± 15"]
     assert within(0.07) == "7%"
     assert [text(999.6), text(99.7, 2), text(50.0, 1), text(1e7)] == ["1,000", "99.7", "50", "1e+07"]
+
+
+def test_middles_means_and_shares_leave_out_what_is_missing():
+    frame = pd.DataFrame({"success": [True, False, None, True], "error": [1.0, 2.0, 6.0, None]})
+    rows = Rows(frame.assign(iterations=[1000, 2000, 9000, 4000]))
+    assert (rows.middle("error"), rows.middle("error", statistic=max)) == ("2", "6")
+    assert (rows.whole("iterations"), rows.whole("iterations", max)) == ("4,000", "9,000")
+    assert (rows.share(frame["error"] > 5), rows.count()) == ("1 of 4", "2 of 4")
+    assert len(rows.solved) == len(rows.failed) == 2  # without an answer it is not solved
+    none = Rows(frame[:0].assign(iterations=[]))
+    assert {none.middle("error"), none.whole("iterations"), none.share([]), none.cost} == {NOT_RUN}

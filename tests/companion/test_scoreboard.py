@@ -11,8 +11,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from companion import published, scoreboard
-from companion.division import compared, losses, no_redundancy, redundancy, small_numbers
+from companion import derived, published, scoreboard
+from companion.division import (
+    compared,
+    losses,
+    mixed_signs,
+    no_redundancy,
+    redundancy,
+    redundancy_variants,
+    small_numbers,
+    summary,
+)
 from companion.division import inside_the_nmru as inside
 from companion.division import robust_real_npu as robust
 from companion.division.summary import Cell
@@ -33,9 +42,10 @@ from companion.nau_nmu import hidden_sizes as hidden
 from companion.nau_nmu import settings as nau_nmu
 from companion.npu import fractional_sir, large_scale, simple_arithmetic
 from companion.recorded import read
-from companion.scoreboard import ITEMS, Comparison
+from companion.scoreboard import ITEMS, Comparison, page
 from companion.scoreboard import board as board_module
 from companion.scoreboard.__main__ import main
+from companion.scoreboard.strength import Strength
 from scipy import stats
 
 from nalm.records.store import COLUMNS, Store
@@ -1101,11 +1111,11 @@ def test_writing_and_checking(book, capsys):
     counted = scoreboard.summary(board).frame.set_index(["kind", "paper"])
     assert counted.loc[("experiments", "all"), ["items", "reproduced", "open"]].tolist() == [ALL, 1, ALL - 2]
     assert _item(board, "division", "Table 7")["verdict"] == "not comparable"
-    page = scoreboard.Board(board)._repr_html_()
-    assert page.count("<li data-paper=") == 67
-    assert 'href="division/no-redundancy.html#paper-figure-3"' in page
+    shown = scoreboard.Board(board)._repr_html_()
+    assert shown.count("<li data-paper=") == 67
+    assert 'href="division/no-redundancy.html#paper-figure-3"' in shown
     # the runs of division Table 3 and of nau-nmu Figure 8 have several lengths
-    assert page.count("<progress") == 42 - 2
+    assert shown.count("<progress") == 42 - 2
 
 
 def test_what_is_missing_is_counted_and_timed_by_what_is_there(book):
@@ -1195,6 +1205,23 @@ def test_bad_input_is_one_sentence(book, capsys):
     assert _run(book) == 2 and "no column 'arm'" in capsys.readouterr().err
     (book / "book" / "results" / "npu" / "simple-arithmetic.csv").write_text("a,b\n1,2\n")
     assert _run(book) == 2 and "not a results file of npu/simple-arithmetic" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["", "<a>", "<b> <a>", "<a> <a> <b>", "<a> <b> <b>"])
+def test_a_page_has_both_markers_once_and_in_order(tmp_path, content):
+    (tmp_path / "page.md").write_text(content)
+    with pytest.raises(ValueError, match="page.md needs one line <a> and, below it, one line <b>"):
+        derived.with_block(tmp_path / "page.md", "<a>", "<b>", "new")
+
+
+def test_a_damaged_table_is_stale(tmp_path):
+    table, text = tmp_path / "table.csv", tmp_path / "page.md"
+    for file in (table, text):
+        derived.write(file, "a,b\n1,2\n")
+    files = {table: "a,b\n1,2\n", text: "a,b\n1,2\n", tmp_path / "none.md": "more"}
+    assert derived.stale(files) == [tmp_path / "none.md"]
+    table.write_text("a,b\n1,3\n")
+    assert derived.stale(files) == [table, tmp_path / "none.md"]
 
 
 def test_the_runs_of_a_line_are_those_that_decide():
@@ -1538,3 +1565,330 @@ def test_vanilla_is_poor_on_a_positive_range_as_well_and_errors_are_extremely_lo
         claims = _claims(inside._figure_17, _solved_but(models, lost, sparsity_error=error))
         found.append((claims[poor], claims[low]))
     assert found == [(False, False), (True, True)]
+
+
+def _without(rows, **where):
+    """The rows, of which those are not solved that have these values."""
+    lost = np.all([rows[column].isin(np.atleast_1d(value)) for column, value in where.items()], axis=0)
+    return rows.assign(success=rows["success"] & ~lost)
+
+
+def test_the_nru_performs_well_where_it_is_worst():
+    what = "the NRU performs well on every positive range"
+    rows = _solved_but(redundancy.MAIN, sparsity_error=1e-3)
+    rows = pd.concat([rows, rows[rows["seed"] == 1].assign(seed=2)])
+    few = _without(rows, model="NRU", range="U[10,20)", seed=0)  # two of three
+    found = [_claims(redundancy._figure_6, one)[what] for one in (rows, few)]
+    assert found == [True, False]
+
+
+@pytest.mark.parametrize(("apart", "agrees"), [(9, False), (8, True)])
+def test_sparsity_is_mostly_similar_if_it_is_on_most_ranges(apart, agrees):
+    """Nine ranges with each of two losses; those that are apart are so by a fiftieth."""
+    names = losses.with_losses(compared.MODIFIED)
+    rows = _solved_but(names.values(), sparsity_error=1e-3)
+    pairs = itertools.product([names["PCC"], names["MAPE"]], RANGES)
+    for model, place in itertools.islice(pairs, apart):
+        rows = _sparsity(rows, model, place, 2.1e-2)
+    found = _claims(losses._figure_21, rows)
+    assert found["sparsity is mostly similar to that with MSE"] == agrees
+
+
+@pytest.mark.parametrize(
+    ("seeds", "places", "agrees"),
+    [
+        (40, RANGES, False),  # four of ten on each range, others on each
+        (10, RANGES[:1], False),
+        (3, RANGES[:1], True),
+    ],
+)
+def test_complex_weights_are_better_if_intervals_are_apart_over_all_or_on_a_range(seeds, places, agrees):
+    """Of ten seeds, which are solved with complex weights; where one range decides, no other is solved."""
+    models = (compared.MODIFIED, redundancy_variants.COMPLEX, redundancy_variants.CLIPPED)
+    rows = pd.DataFrame(itertools.product(models, RANGES, range(10)), columns=["model", "range", "seed"])
+    there, at = rows["range"].isin(places), rows["range"].map(RANGES.index)
+    lost = (rows["seed"] + at) % 10 < 4 if seeds == 40 else rows["seed"] < seeds
+    rows = rows.assign(success=there & ~((rows["model"] == compared.MODIFIED) & lost), solved_at=1000.0)
+    what = "clipped and penalised complex weights are nowhere significantly better"
+    assert _claims(redundancy_variants._figure_15, rows)[what] == agrees
+
+
+def _signs(times, errors):
+    """Two solved runs on each data set, by data set."""
+    return pd.DataFrame(
+        {"model": compared.MODIFIED, "range": name, "seed": seed, "success": True}
+        | {"solved_at": times.get(name, 1500.0) + seed, "sparsity_error": errors.get(name, 1e-4) * (1 + seed)}
+        for name in mixed_signs.DATA_SETS
+        for seed in range(2)
+    )
+
+
+def test_positive_divisors_are_faster_and_data_set_3_is_less_sparse_than_all_others():
+    faster = "positive divisors (1, 2) are solved faster than negative ones (4, 5)"
+    higher = "sparsity errors are slightly higher on data set 3"
+    found = []
+    for early, late, highest in (("12", "45", "3"), ("45", "12", "5"), ("14", "25", "1")):
+        times = dict.fromkeys(early, 1000.0) | dict.fromkeys(late, 2000.0)
+        claims = _claims(mixed_signs._figure_4, _signs(times, {"3": 1e-3, highest: 2e-3}))
+        found.append((claims[faster], claims[higher]))
+    assert found == [(True, True), (False, False), (False, False)]
+
+
+@pytest.mark.parametrize(
+    ("lost", "reasonable", "only"),
+    [
+        ([compared.MODIFIED, "NRU"], True, True),
+        ([compared.MODIFIED], True, False),
+        (["NRU"], True, False),
+        ([compared.MODIFIED, "NRU", "NMRU"], False, True),
+    ],
+)
+def test_only_the_nmru_divides_by_small_numbers_if_both_others_do_not(monkeypatch, lost, reasonable, only):
+    monkeypatch.setattr(small_numbers, "with_witnesses", lambda near: near.assign(distance=1.0))
+    names = ["model", "range", "seed"]
+    places = small_numbers.SMALL[2:]
+    rows = pd.DataFrame(itertools.product(compared.UNITS, places, range(2)), columns=names)
+    rows = rows.assign(success=True, solved_at=1000.0, sparsity_error=0.1)
+    rows = _without(rows, model=lost, seed=0 if lost[-1] == "NMRU" else [0, 1])
+    rows = _without(rows, model=[one for one in lost if one != "NMRU"])
+    found = _claims(small_numbers._figure_12, rows)
+    said = {
+        (found[f"the NMRU is reasonable on {one}"], found[f"only the NMRU is on {one}"]) for one in places
+    }
+    assert said == {(reasonable, only)}
+
+
+def test_sparsity_errors_of_false_positives_are_high_if_the_lowest_is_above_all_others(monkeypatch):
+    monkeypatch.setattr(small_numbers, "with_witnesses", lambda near: near.assign(distance=1.0))
+    names = ["model", "range", "seed"]
+    rows = pd.DataFrame(itertools.product(compared.UNITS, small_numbers.SMALL, range(2)), columns=names)
+    rows = rows.assign(success=True, solved_at=1000.0)
+    found = []
+    for errors in ((0.3, 0.2), (0.3, 0.05), (0.05, 0.05)):
+        false = np.where(rows["seed"] == 0, *errors)
+        error = np.where(rows["model"] == compared.MODIFIED, false, 0.1)
+        claims = _claims(small_numbers._figure_12, rows.assign(sparsity_error=error))
+        found.append(claims["these have a high sparsity error"])
+    assert found == [True, False, False]
+
+
+def test_the_latest_group_is_held_against_50_000_iterations():
+    models = (inside.VANILLA, inside.CLIPPED, inside.SIGN, inside.FULL, inside.ZERO)
+    rows = _solved_but(models, sparsity_error=1e-6)
+    late = (rows["model"] == inside.FULL) & (rows["range"] == "U[-2,2)")
+    rows["solved_at"] = rows["solved_at"].mask(late, 52_000.0) + rows["seed"]
+    what = "the largest mean of solved at is about 50,000 (within a tenth)"
+    (found,) = (one for one in in_full(inside._figure_17(rows)) if one.what == what)
+    assert found.ours.estimate == pytest.approx(52_000.5) and found.agrees
+
+
+def test_both_columns_of_table_4_are_compared(monkeypatch):
+    two = no_redundancy._parameters(2)
+    monkeypatch.setattr(no_redundancy, "_parameters", lambda inputs: two)
+    wrong = [one.what for one in no_redundancy._table_4() if not one.agrees]
+    assert wrong == ["input size", "total iterations"]
+
+
+def test_parameters_that_only_one_real_npu_has_are_not_those_of_table_5(monkeypatch):
+    every = summary.settings.arms(10)
+    recipe = every[compared.REAL_NPU].recipe
+    (growing,) = recipe.penalties
+    other = every[compared.REAL_NPU].but(recipe=recipe.but(penalties=(growing.but(every=5_000),)))
+    monkeypatch.setattr(summary.settings, "arms", lambda inputs: every | {compared.REAL_NPU: other})
+    assert [one.what for one in summary._table_5() if not one.agrees] == ["β, step"]
+
+
+def test_table_3_has_the_runs_of_a_b_as_the_paper_trains_them():
+    two, ten = (json.dumps({"0.weight": [[1.0] * inputs]}) for inputs in (2, 10))
+    runs = [
+        ("NRU", "U[1,2)", None, 50_000, two, True),
+        ("NRU", "U[1,2)", None, 100_000, ten, True),
+        ("NRU", "U[0,1)", "a/b from a, b", 50_000, two, True),
+        ("NRU", "U[0,1)", "1/a from a", 50_000, two, False),
+        ("NRU", "data set 4", None, 50_000, two, False),
+        ("NRU", "U[1,2)", None, 100_000, two, False),
+        (compared.REAL_NPU, "U[1,2)", None, 50_000, two, False),
+    ]
+    rows = pd.DataFrame(runs, columns=["model", "range", "question", "iterations", "weights", "kept"])
+    assert list(summary._of_table_3(rows).index) == list(rows.index[rows["kept"]])
+    without = rows.drop(columns="question")[:2]  # no experiment with questions is read
+    assert len(summary._of_table_3(without)) == 2
+
+
+def test_a_size_of_npu_figure_4_is_that_of_the_runs_with_the_authors_solver():
+    ours = pd.DataFrame(_fsir()).assign(stream="common")
+    theirs = ours.assign(model=ours["model"].map(fractional_sir.as_authors), valid_mse=0.05)
+    rows = pd.concat([ours, theirs, ours.assign(solver="rk4", valid_mse=9.0)], ignore_index=True)
+    found = fractional_sir._by_theirs(lambda name: rows)["NPU: runs with an MSE below 0.1"]
+    assert found.estimate == pytest.approx((ours[ours["model"] == "NPU"]["valid_mse"] < 0.1).mean() - 1)
+
+
+def test_the_best_nmu_is_compared_with_the_best_npus():
+    rows = pd.DataFrame(_large())
+    products, first = rows["operation"] == "mul", rows["seed"] == 0
+    errors = rows["test_mse"].mask(products, 1.0).mask(products & first, 1e-6)
+    errors = errors.mask(products & first & (rows["model"] == "NMU"), 1e-7)
+    found = _claims(large_scale._figure_7, rows.assign(test_mse=errors))
+    assert found["the best NMU more accurate than the best NPU on ×"]
+
+
+def test_a_run_that_ended_with_nan_is_not_the_best():
+    rows = pd.DataFrame(_simple())
+    lost = (rows["model"] == "NPU") & (rows["seed"] == 3)
+    rows.loc[lost, list(simple_arithmetic.ERRORS.values())] = [np.nan, 0.0, 0.0, 0.0]
+    assert simple_arithmetic.best(rows, "NPU")["seed"] != 3
+
+
+@pytest.mark.parametrize(
+    ("kept", "lost", "said"),
+    [
+        (0.9, 1.0, "sees errors × 10"),
+        (0.6, 0.0, "weak"),
+        (0.55, 1.0, "sees errors × 10; 55% of samples of its seeds keep the verdict"),
+    ],
+)
+def test_the_board_says_what_is_seen_and_which_verdicts_are_not_settled(monkeypatch, kept, lost, said):
+    item = _item_of()
+    found = {(item.paper, item.name): Strength(kept, {"errors × 10": lost, "solved at × 2": 0.5})}
+    monkeypatch.setattr(board_module, "recorded", lambda: found)
+    assert board_module._strength(item) == said
+    assert board_module._strength(replace(item, name="Figure 2")) == ""
+
+
+def test_a_line_is_as_fresh_as_its_oldest_row():
+    rows = _rows_of(3).assign(seconds=[1.0, 2.0, 30.4], device=["b", None, "a"])
+    rows["freshness"] = ["fresh", "older than the code it depends on", "confirmed"]
+    found = board_module._covered(_item_of(Claim("a", True)).judge(rows), rows)
+    assert found["freshness"] == "older than the code it depends on"
+    assert [found[name] for name in ("runs", "run_iterations", "seconds", "device")] == [
+        "3",
+        "30",
+        "33",
+        "a, b",
+    ]
+
+
+VERDICTS = {
+    "replayed": 2,
+    "reproduced": 3,
+    "reproduced so far": 6,
+    "differs, explained": 4,
+    "differs": 1,
+    "open": 5,
+    "not comparable": 7,
+}
+
+
+def test_the_readme_counts_each_verdict_and_what_is_weak(tmp_path):
+    lines = [
+        {"kind": "experiment", "verdict": name} for name, count in VERDICTS.items() for _ in range(count)
+    ]
+    others = {"reproduced": 8, "documented": 9, "differs, explained": 1}
+    lines += [{"kind": "analytic", "verdict": name} for name, count in others.items() for _ in range(count)]
+    board = pd.DataFrame(lines).assign(strength="sees errors × 10")
+    board.loc[[0, 2, 3, 15], "strength"] = "weak"
+    board.loc[4, "strength"] = "sees weak ones"
+    assert board["verdict"][[0, 2, 3, 15]].tolist() == ["replayed", "reproduced", "reproduced", "differs"]
+    said = page.readme_block(board, tmp_path)
+    for part in (
+        "**5 of the 28 experiments are reproduced** (3 of them weakly:",
+        "4 differ for a known reason, 1 differs without one, 5 are open, "
+        "6 are reproduced with fewer seeds or iterations, 7 are not comparable.",
+        "8 analytic figures are reproduced, 9 schematics and tables are documented, "
+        "and 1 differs for a known reason.",
+    ):
+        assert part in said
+
+
+def test_items_are_counted_with_their_paper():
+    board = scoreboard.load()
+    counted = scoreboard.summary(board).frame.set_index(["kind", "paper"])["items"]
+    for kind, group in page.KINDS.items():
+        papers = board[board["kind"] == kind]["paper"].value_counts()
+        assert counted[group, "all"] == papers.sum()
+        assert {paper: counted[group].get(scoreboard.PAPERS[paper]) for paper in papers.index} == dict(papers)
+
+
+def _board_line(item="Figure 3", **known):
+    """A line of the division paper's board, of which only this is known."""
+    line = _item(scoreboard.load(), "division", item).to_dict()
+    kept = ("paper", "item", "title", "kind", "metric", "published")
+    return line | dict.fromkeys(set(line) - set(kept), "") | {"verdict": "differs"} | known
+
+
+def test_everything_that_is_known_of_an_item_stands_behind_its_line():
+    known = {"ours": "0.6", "agreeing": "23 of 24", "replay": "0.7", "replay_agreeing": "22 of 24"}
+    known |= {
+        "seed_by_seed": "1 of 2 lines replayed",
+        "differing": "a < b",
+        "undecided": "c",
+        "compared": "d",
+    }
+    known |= {"strength": "weak", "seeds": "25 of 25", "iterations": "9 of 9", "runs": "1200"}
+    known |= {"run_iterations": "60000000", "seconds": "7200", "gpu_seconds": "90", "freshness": "fresh"}
+    known |= {"device": "a processor", "command": "make rerun"}
+    line = _board_line(**known)
+    shown = page._unfolding(line)
+    assert dict(re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", shown)) == {
+        "published": f"{line['published']} ({line['metric']})",
+        "here": "0.6; 23 of 24 statements agree",
+        "replay": "0.7; 22 of 24 statements agree",
+        "seed by seed": "1 of 2 lines replayed",
+        "differs in": "a &lt; b",
+        "undecided": "c",
+        "compared": "d",
+        "strength": "weak",
+        "seeds": "25 of 25",
+        "iterations": "9 of 9",
+        "runs": "1,200, of 60 million iterations; 120 min of one core; 2 min of a GPU; on a processor; fresh",
+        "rows": '<a href="../results/division/no-redundancy.csv.gz">division/no-redundancy</a>, '
+        '<a href="../results/division/replay.csv.gz">division/replay</a>',
+        "draw again": "<code>make rerun</code>",
+    }
+    assert '<span class="count">22 of 24</span>' in shown and "progress" not in shown
+    nothing = re.findall("<dt>(.*?)</dt>", page._unfolding(_board_line(verdict="open")))
+    assert nothing == ["published"]
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"verdict": "open"}, "at the paper's length: 0.0% of the iterations that it takes are."),
+        (
+            {"verdict": "open", "run_iterations": "22500000"},
+            "at the paper's length: 50.0% of the iterations that it takes are.",
+        ),
+        ({"verdict": "open", "item": "Table 3"}, "at the paper's length."),
+        (
+            {"verdict": "open", "agreeing": "1 of 4", "undecided": "a"},
+            "1 of 4 statements agree. Other seeds could show the undecided ones.",
+        ),
+        ({"agreeing": "3 of 4", "differing": "a"}, "agree. No experiment shows why for all that differ."),
+        (
+            {"agreeing": "2 of 4", "differing": "a", "undecided": "b", "explanation": "Because."},
+            "2 of 4 statements agree. No experiment shows why for all that differ. Because.",
+        ),
+        ({"verdict": "differs, explained", "explanation": "Because."}, "Because."),
+        ({"verdict": "reproduced", "agreeing": "4 of 4"}, "4 of 4 statements agree."),
+        (
+            {"verdict": "reproduced", "agreeing": "3 of 4", "replay_agreeing": "4 of 4"},
+            "In the authors' draws, 4 of 4 statements agree.",
+        ),
+        (
+            {"verdict": "reproduced so far", "agreeing": "4 of 4", "seeds": "3 of 25"},
+            "4 of 4 statements agree. 3 of 25 seeds are trained.",
+        ),
+        ({"verdict": "documented", "agreeing": "2 of 2"}, "what it says. 2 of 2 statements agree."),
+        ({"verdict": "not comparable", "agreeing": "1 of 1"}, "beside each other and not judged."),
+    ],
+)
+def test_a_line_says_why_its_verdict_is_what_it_is(known, said):
+    line = _board_line(**known)
+    found = page._reason(line, page._trained(line))
+    assert found.endswith(said)
+    assert found.startswith("In the authors' draws, ") == bool(line["replay_agreeing"])
+
+
+def test_what_is_trained_is_less_than_all_until_it_is_complete():
+    line = _board_line(verdict="reproduced so far", run_iterations="45000000")
+    assert page._trained(line) == 0.999 and page._trained(line | {"verdict": "reproduced"}) is None

@@ -87,13 +87,24 @@ def test_too_short_a_length_is_not_judged(rows):
 
 
 @pytest.mark.parametrize(
-    ("models", "seeds", "verdict"),
-    [(["NMU", "NAU"], 3, "reproduced"), (["NMU", "NAU"], 1, "differs"), (["NMU"], 3, "differs")],
+    ("models", "seeds", "few", "verdict"),
+    [
+        (["NMU", "NAU"], 3, 3, "reproduced"),
+        (["NMU", "NAU"], 1, 3, "differs"),
+        (["NMU", "NAU"], 1, 2, "differs"),
+        (["NMU"], 3, 3, "differs"),
+    ],
 )
-def test_the_longest_complete_runs_are_judged(models, seeds, verdict):
+def test_the_longest_complete_runs_are_judged(models, seeds, few, verdict):
     """Rows of another length stand beside them, and do not count for them."""
-    short, whole = _rows(["NMU", "NAU"], 4, False, 3), _rows(models, 10, True, seeds)
+    short, whole = _rows(["NMU", "NAU"], 4, False, few), _rows(models, 10, True, seeds)
     assert SHORT.judge(pd.concat([short.frame, whole.frame])).verdict == verdict
+
+
+def test_as_many_seeds_are_covered_as_every_configuration_has():
+    rows = pd.concat([_rows(["NMU"], seeds=3).frame, _rows(["NAU"], seeds=2).frame])
+    found = SHORT.judge(rows)
+    assert (found.verdict, found.seeds, found.covered_seeds) == ("reproduced so far", 2, "2 to 3 of 3")
 
 
 REPLAYED = replace(SHORT, replays="again", from_iterations=0, from_seeds=2)
@@ -123,6 +134,14 @@ def test_replays_judge_what_has_more_seeds_of_them(first, again, verdict, seeds,
     assert (found.decides.verdict, found.decides.covered_seeds) == (verdict, seeds)
     assert said in found.said
     assert replays_of(REPLAYED, first.frame, lambda name: again.frame).empty == (found.replay is None)
+
+
+@pytest.mark.parametrize(("other", "alone"), [("replay", True), ("hidden", False)])
+def test_replays_stand_alone_if_nothing_else_was_trained(monkeypatch, other, alone):
+    monkeypatch.setattr("companion.experiment.definition.in_place", lambda rows, read: rows[:0])
+    rows = _rows(["NMU", "NAU"], seeds=1).frame.assign(experiment=["nau-nmu/replay", f"nau-nmu/{other}"])
+    found = judged(REPLAYED, rows, lambda name: _rows(["NMU", "NAU"]).frame)
+    assert found.replays_alone == alone and ("replayed" in found.said) != alone
 
 
 def test_both_arms_are_shown(monkeypatch):

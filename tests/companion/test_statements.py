@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -91,3 +92,25 @@ def test_no_more_seeds_are_covered_than_there_are_and_what_is_covered_is_said_on
     found = replace(_judged(True, seeds=5, runs=10), most_seeds=100)
     assert found.covered_seeds == "4 to 5 of 5"
     assert replace(found, replay=found).said.count("4 to 5 of 5 seeds") == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict", "said"),
+    [
+        (["replayed"] * 2, "replayed", "2 of 2 lines replayed"),
+        (["replayed", "not run"], "reproduced", "1 of 2 lines replayed, 1 not run"),
+        (["not replayed", "replayed", "not replayed"], "reproduced", "1 of 3 lines replayed, 2 not"),
+        ([], "reproduced", ""),
+    ],
+)
+def test_an_item_is_replayed_if_all_its_lines_are(lines, verdict, said):
+    item = replace(ITEM, statements=lambda rows: [Claim("yes", True)])
+    item = replace(item, lines=lambda read: [SimpleNamespace(verdict=one) for one in lines])
+    found = item.judge(ROWS, lambda name: ROWS)
+    assert (found.verdict, found.seed_by_seed) == (verdict, said)
+
+
+def test_a_reason_is_said_if_some_of_what_it_explains_does_not_agree():
+    reasons = (Explanation(("0", "1"), "why"),)
+    said = [_judged(one, True, explanations=reasons).explanation for one in (False, True)]
+    assert said == ["why", ""]

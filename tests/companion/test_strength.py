@@ -1,5 +1,6 @@
 """Judges that can fail: rows are corrupted, and verdicts fall as recorded."""
 
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -23,6 +24,8 @@ from companion.scoreboard.strength import (
 )
 
 JUDGED = recorded()
+ROWS = pd.DataFrame({"model": "NMU", "seed": range(4), "iterations": 10, "stream": "own", "success": True})
+ROWS = ROWS.assign(solved_at=1.0, sparsity_error=1.0)
 
 
 def item_of(place):
@@ -149,6 +152,28 @@ def test_an_item_is_measured_with_as_many_samples_as_before(tmp_path, monkeypatc
     main(["division Figure 8"], file)
     main(["division Figure 8", "division Figure 11"], file)
     assert asked == [20, 60, 20]
+
+
+@pytest.mark.parametrize(("samples", "draws"), [(20, 5), (3, 1)])
+def test_what_chance_corrupts_is_drawn_for_a_quarter_of_the_samples(monkeypatch, samples, draws):
+    """Every other corruption once, and each sample of seeds."""
+    asked = []
+    monkeypatch.setattr(
+        "companion.scoreboard.strength.falls", lambda *_: lambda rows: asked.append(1) or False
+    )
+    item = Item("npu", "Figure 1", "", "experiment", seeds=4, iterations=10, runs=4, by=("model",))
+    assert strength(item, ROWS, samples).kept == 1.0 and len(asked) == 2 * draws + 3 + samples
+
+
+def test_only_what_is_judged_is_measured(monkeypatch):
+    monkeypatch.setattr("companion.scoreboard.strength.rows_of", lambda item: ROWS)
+    common = {"seeds": 4, "iterations": 10, "runs": 4, "by": ("model",)}
+    item = Item("npu", "Figure 1", "", "experiment", lambda r: [Claim("any", True)], **common)
+    line = measured(item, samples=1)
+    assert line == {"paper": "npu", "item": "Figure 1", "samples": 1, "kept": 1.0} | dict.fromkeys(
+        CORRUPTIONS, 0.0
+    )
+    assert measured(replace(item, runs=8)) is None
 
 
 def test_an_unknown_item_is_refused(tmp_path):

@@ -72,9 +72,17 @@ def test_weights_as_in_a_row():
     assert PowerSystem.of(EXACT_FSIR).weights() == EXACT_FSIR
 
 
-def test_diverging_system_has_no_solution():
-    explosion = PowerSystem.of({"field.0.weight": [[2.0]], "field.0.gate": [1.0], "field.1.weight": [[1.0]]})
-    assert explosion.solve(np.array([0.0, 5.0]), np.array([[10.0]])) is None
+@pytest.mark.parametrize(("exponent", "coefficient"), [(2.0, 1.0), (0.0, -1e7)])
+def test_diverging_system_has_no_solution(exponent, coefficient):
+    weights = {"field.0.weight": [[exponent]], "field.0.gate": [1.0], "field.1.weight": [[coefficient]]}
+    assert PowerSystem.of(weights).solve(np.array([0.0, 5.0]), np.array([[10.0]])) is None
+
+
+def test_a_state_below_zero_changes_no_slope():
+    """It counts as the smallest number, however far below it is."""
+    root = PowerSystem.of({"field.0.weight": [[0.5]], "field.0.gate": [1.0], "field.1.weight": [[0.1]]})
+    states, slopes = root.solve(np.array([0.0, 1.0]), np.array([[-1.0]]))
+    assert states[1, 0] == pytest.approx(-1) and np.abs(slopes).max() < 1e-6
 
 
 def test_units_without_coefficients_lose_their_exponents():

@@ -68,8 +68,8 @@ def test_numbers_of_numpy_are_options_as_others(number):
 def test_a_positive_right_hand_side_sees_no_negative_state():
     layers = (Layer(unit="NAU", out_features=2),)
     free, positive = (
-        NODE(layers=layers, initial_state=(1.0, 1.0), positive=positive).build(1)
-        for positive in (False, True)
+        NODE(layers=layers, initial_state=(1.0, 1.0), **options).build(1)
+        for options in ({}, {"positive": True})
     )
     positive.load_state_dict(free.state_dict())
     state = torch.tensor([[-1.0, 2.0]], dtype=torch.float64)
@@ -94,3 +94,30 @@ def test_where_and_how_parameters_are_kept_is_no_option(name):
 def test_numbers_of_numpy_in_a_tuple_are_options_as_others():
     options = {"discretise_to": (np.int64(-1), np.int64(0), np.int64(1))}
     assert all(type(one) is int for one in Layer(unit="NPU", options=options).options["discretise_to"])
+
+
+def test_options_that_are_lists_are_those_of_a_tuple():
+    layer = Layer(unit="NPU", options={"discretise_to": [np.int64(-1), np.int64(1)]})
+    assert all(type(one) is int for one in layer.options["discretise_to"])
+    assert repr(layer.build(1)) == repr(Layer(unit="NPU", options={"discretise_to": (-1, 1)}).build(1))
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Layer(unit="NMU", out_features=2**31), "out_features is 2147483648"),
+        (lambda: Layer(unit="square.py"), "'square.py' names a file only: write FILE:CLASS"),
+        (lambda: Stack(layers=()), "A model needs at least one layer"),
+        (lambda: NODE(layers=(), initial_state=(1.0,)), "as many outputs as the state has entries, 1"),
+        (lambda: Stack.of("NAU", 2, "NMU"), "Each unit is followed by its number .* given are 3 values"),
+    ],
+)
+def test_a_model_that_is_none_is_refused(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()
+
+
+def test_each_value_of_an_option_is_looked_at():
+    Layer(unit="NAU", options={"clamp": "forward"})
+    with pytest.raises(ValueError, match="clamp"):
+        Layer(unit="NAU", options={"clamp": "forwards"})

@@ -149,3 +149,72 @@ def test_a_module_that_is_handed_on_is_refused():
     sources = {**SOURCES, "a.units": SOURCES["a.units"].replace("_helper(x)\n", "list(forms)\n", 1)}
     with pytest.raises(ValueError, match="a.units hands the module a.forms on as a value"):
         Definitions(sources).hash([FORWARD[1]])
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new", "changed"),
+    [
+        ("LOW, HIGH = 1, 2\ndef f(): return LOW", "return LOW", "return HIGH", True),
+        ("SIZE = 1\nSIZE += 2\ndef f(): return SIZE", "+=", "-=", True),
+        ("def f(x, *, by=1): return by * x", "by=1", "by=2", True),
+        ("import functools\n@functools.cache\ndef f(): return 1", "functools.cache", "functools.wraps", True),
+        ("class f(dict, total=True): pass", "total=True", "total=False", True),
+        ("class f(dict): pass", "dict", "list", True),
+        ("LOW = (1, 2)\ndef f(): return LOW", "LOW =", "LOW, HIGH =", True),
+        ("SIZES = {}\nSIZES['a'] = 1\ndef f(): return SIZES", "= 1", "= 2", True),
+        (
+            "class A:\n    def late(self): return 1\ndef f(): return g(A())\ndef g(a): return a.late()",
+            "return 1",
+            "return 2",
+            True,
+        ),
+        ("class A:\n    @made\n    def b(self): return 1\ndef f(): return A()", "return 1", "return 2", True),
+        ("if x:\n    def f(): return 1\nelse:\n    def f(): return 2", "2", "3", True),
+        (
+            "try:\n    from b import f\nexcept ImportError:\n    def f(): return 1",
+            "return 1",
+            "return 2",
+            True,
+        ),
+        ("SIZE = 1\ndef f():\n    global SIZE\n    SIZE += 1\n    return SIZE", "SIZE = 1", "SIZE = 2", True),
+        ("y = 1\ndef f(v): return [y := x for x in v], y", "y = 1", "y = 2", False),
+        ("def f(v):\n    match v:\n        case {**y}: return y\ny = 1", "y = 1", "y = 2", False),
+        ("class A:\n    def __call__(self): return 1\ndef f(): return A()()", "return 1", "return 2", True),
+        (
+            "class A:\n    def b(self): return 1\n    c = staticmethod(b)\ndef f(): return A.c(1)",
+            "return 1",
+            "return 2",
+            True,
+        ),
+        (
+            "from math import sin\ndef f(): return [sin for sin in (1,)]",
+            "import sin",
+            "import cos as sin",
+            False,
+        ),
+    ],
+    ids=repr,
+)
+def test_what_is_changed_in_one_module(source, old, new, changed):
+    assert old in source
+    before, after = (Definitions({"a": text}) for text in (source, source.replace(old, new)))
+    place = Place("a", "f")
+    assert (before.hash([place]) != after.hash([place])) == changed
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from b import *\ndef f(): return g()",
+        "def f():\n    from b import g\n    return g()",
+        "import b\ndef f(): return b.g()",
+        "import b as c\ndef f(): return c.g()",
+        "def f(g):\n    def h():\n        from b import g\n        return g()\n    return h()",
+    ],
+)
+def test_what_is_imported_is_followed(source):
+    hashes = {
+        Definitions({"a": source, "b": f"def g(): return {number}"}).hash([Place("a", "f")])
+        for number in (1, 2)
+    }
+    assert len(hashes) == 2

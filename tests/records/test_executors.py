@@ -10,11 +10,12 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from contextlib import contextmanager
 
 import pytest
+import torch
 from forked import PROCESSES, run_script
 
-from nalm.models import Stack
-from nalm.records import Store, code, memoised, run_all, workers
-from nalm.tasks import SingleModuleTask
+from nalm.models import NODE, DigitSequence, Layer, Stack
+from nalm.records import Store, code, groups, memoised, run_all, workers
+from nalm.tasks import DigitSequenceTask, SingleModuleTask
 from nalm.training import Adam, Ensemble, Recipe, Run
 
 EXPERIMENT = "demo/executors"
@@ -283,3 +284,92 @@ def test_a_run_that_never_ends_is_refused(tmp_path):
         with pytest.raises(ValueError, match=f"A run of {many:,} iterations was asked for, but at most"):
             ask(tmp_path, runs(1, iterations=many))
     assert not list(tmp_path.iterdir())
+
+
+def told_of(training, monkeypatch, tmp_path):
+    """What is said of a training: of its progress, and of how many are compiled."""
+    said, compiling = [], []
+    monkeypatch.setattr(workers, "train_group", lambda group, *how: training(*group, *how))
+    how = {"progress": said.append, "compiling": compiling.append}
+    try:
+        found = list(workers.train_ensembles([runs(1)], "cpu", tmp_path, **how))
+    except ArithmeticError:
+        found = None
+    return found, said, compiling
+
+
+def test_what_was_reached_before_is_not_told_again(tmp_path, monkeypatch):
+    def training(number, device, folder, tell, compiled):
+        for news in (None, 20, 10, 20):
+            tell((number, news))
+        return [(None, None)]
+
+    expected = [(runs(1), (None, None))], [2 * 20, 2 * 40], [1, 0, 0, 0, 0]
+    assert told_of(training, monkeypatch, tmp_path) == expected
+
+
+def test_a_training_that_failed_has_reached_no_more(tmp_path, monkeypatch):
+    def training(number, device, folder, tell, compiled):
+        tell((number, None))
+        tell((number, 20))
+        return [ArithmeticError()]
+
+    assert told_of(training, monkeypatch, tmp_path) == (None, [2 * 20], [1, 0, 0])
+
+
+def test_a_worker_trains_with_one_thread_and_without_a_folder_that_it_does_not_see(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        workers,
+        "train_group",
+        lambda _, __, folder, *how: seen.append((folder, torch.get_num_threads())) or [],
+    )
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        for folder in (tmp_path, tmp_path / "nowhere"):
+            workers._train_elsewhere({}, "cpu", folder, print)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert seen == [(tmp_path, 1), (None, 1)]
+
+
+@pytest.mark.parametrize(("kind", "iterations"), [("digits", 200), ("equations", 200), ("NMU", 10**6)])
+def test_what_takes_longer_than_a_process_is_long(kind, iterations):
+    (run,) = runs(1, 1)
+    model = {
+        "digits": DigitSequence(cell=None),
+        "equations": NODE(layers=(Layer(unit="NAU"),), initial_state=(1.0,)),
+        "NMU": run.model,
+    }[kind]
+    task = DigitSequenceTask(operation="product", source="sklearn") if kind == "digits" else run.task
+    long, short = (
+        run.model_copy(update={"task": task, "model": model, "recipe": run.recipe.but(iterations=n)})
+        for n in (iterations, 199)
+    )
+    assert workers._is_long([long]) and not workers._is_long([short])
+
+
+def test_how_far_a_training_is_is_told_from_its_first_updates_on(monkeypatch):
+    told = []
+    monkeypatch.setattr(groups, "POLL_SECONDS", -1.0)
+    progress = groups._progress_of(5, told.append)
+    for iterations in (0, 10, 10, 5):
+        progress(iterations)
+    assert told == [(5, 20), (5, 25)]
+    monkeypatch.setattr(groups, "POLL_SECONDS", 1000.0)
+    progress(5)
+    assert len(told) == 2
+
+
+def test_a_group_that_is_lost_is_lost_as_a_whole(tmp_path, monkeypatch):
+    group, failed = {0: runs(1), 1: runs(1, iterations=80)}, []
+    how = "cpu", tmp_path, lambda news: None, failed.append, None
+
+    def lost(*_):
+        raise ArithmeticError
+
+    monkeypatch.setattr(workers, "train_group", lost)
+    assert not list(workers._by(workers.Team(Elsewhere()), [group], *how)) and len(failed) == 2
+    assert not list(workers._one_after_another([group], *how)) and len(failed) == 4

@@ -6,10 +6,10 @@ import subprocess
 import numpy as np
 import pytest
 
-from nalm.models import Stack
+from nalm.models import DigitSequence, Layer, Stack
 from nalm.records import provenance
 from nalm.records.row import _weights, first_below, first_solved, record_lows, row_of
-from nalm.tasks import SingleModuleTask
+from nalm.tasks import DigitSequenceTask, SingleModuleTask
 from nalm.training import Adam, Log, Recipe, Run
 
 RECIPE = Recipe(iterations=20, optimiser=Adam(lr=1e-2), log_interval=10)
@@ -22,7 +22,7 @@ RUN = Run(
 )
 
 
-def row(last, run=RUN):
+def row(last, run=RUN, **weights):
     """The row of the second of two runs, whose test error ends at a number."""
     log = Log(
         iterations=np.array([0, 10, 20]),
@@ -32,7 +32,7 @@ def row(last, run=RUN):
         },
         sparsity_errors=np.array([[9.0, 0.3], [9.0, 0.2], [9.0, 0.1]]),
         selected=np.array([0, 2]),
-        weights={"0.weight": np.array([[[9.0, 9.0]], [[1.0, 0.5]]])},
+        weights={"0.weight": np.array([[[9.0, 9.0]], [[1.0, 0.5]]])} | weights,
         nan_at=np.array([np.nan, np.nan]),
         seconds=3.0,
         device="cpu",
@@ -85,6 +85,13 @@ def test_a_row_holds_the_selected_evaluation_of_its_own_run():
     assert {name: found[name] for name in expected} == expected
 
 
+def test_of_a_reader_of_digits_the_weights_of_its_cell_are_kept():
+    reader = DigitSequence(cell=Layer(unit="NMU"))
+    run = RUN.but(task=DigitSequenceTask(operation="product", source="sklearn"), model=reader)
+    found = row(0.2, run, **{"cell.weight": np.array([[9.0], [0.5]]), "reader.bias": np.ones((2, 1))})
+    assert json.loads(found["weights"]) == {"cell.weight": [0.5]}
+
+
 def test_first_solved_is_strict_and_ignores_missing_values():
     steps = [0, 1000, 2000, 3000]
     errors = np.array([[1.0, 1e-5, 1e-6, 1.0], [np.nan, np.nan, np.nan, np.nan], [1e-9, 1.0, 1.0, 1.0]])
@@ -114,6 +121,8 @@ def test_the_commit_is_that_of_the_librarys_own_repository(tmp_path, monkeypatch
     (tmp_path / "nalm" / "records").mkdir(parents=True)
     monkeypatch.setattr(provenance, "__file__", str(tmp_path / "nalm" / "records" / "provenance.py"))
     assert len(provenance._commit()) == 12
+    (tmp_path / "nalm" / "changed.py").touch()
+    assert provenance._commit().endswith("+")
 
 
 def test_where_a_row_comes_from_says_how_it_was_trained():
@@ -129,8 +138,8 @@ def test_where_a_row_comes_from_says_how_it_was_trained():
         threads=2,
         compiled=True,
     )
-    origin = provenance.provenance([RUN], log)
-    assert (origin["compiled"], origin["threads"], origin["runs"], origin["seconds"]) == (True, 2, 1, 1.23)
+    origin = provenance.provenance([RUN, RUN], log)
+    assert (origin["compiled"], origin["threads"], origin["runs"], origin["seconds"]) == (True, 2, 2, 1.23)
 
 
 def test_a_parameter_at_a_threshold_does_not_count():

@@ -229,6 +229,7 @@ def test_a_damaged_sidecar_is_left_as_it_is(tmp_path):
         {"batches": {"a": {"versions": "2.12.1"}}},
         {"coming": []},
         {"rows": "one"},
+        {"rows": 1.5},
     ],
     ids=str,
 )
@@ -590,8 +591,8 @@ def test_a_configuration_is_called_as_its_rows_are(tmp_path):
         assert set(store.read()["model"]) == {name} == {store.sidecar()["names"]["a"]["model"]}
 
 
-@pytest.mark.parametrize("column", ["valid_mse", "test_mse"])
-def test_errors_that_are_no_numbers_are_refused(tmp_path, column):
+@pytest.mark.parametrize("column", ["seed", "iterations", "valid_mse", "test_mse"])
+def test_text_in_place_of_numbers_is_refused(tmp_path, column):
     store = Store(tmp_path, EXPERIMENT)
     add(store, "a-0")
     store.rows_file.write_text(store.read().assign(**{column: "abc"}).to_csv(index=False))

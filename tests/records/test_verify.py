@@ -3,7 +3,9 @@ ones.
 """
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from companion.nau_nmu import digit_runs as digits
 from companion.verification import __main__ as verify
@@ -91,7 +93,7 @@ def test_rows_from_a_gpu_are_drawn_for_one_or_by_their_key(store):
 def test_right_rows_are_confirmed(recorded):
     outcome = check(recorded, experiment="")
     assert outcome.passed and len(outcome.rows) == outcome.candidates == 12 and len(outcome.ensembles) == 3
-    assert all(row.freshness == "fresh" for row in outcome.rows)
+    assert all(row.freshness == "fresh" and len(row.twins) == 8 for row in outcome.rows)
     assert str(outcome).splitlines()[-1] == "PASS: 12 of 12 rows are confirmed."
 
 
@@ -123,6 +125,27 @@ def test_a_changed_row_of_an_unknown_batch_is_not_confirmed(store):
 
 def test_a_row_alone_is_confirmed_as_well(recorded):
     assert check(recorded, rows=1).passed
+
+
+def test_a_row_that_only_its_twins_confirm_says_so(recorded, monkeypatch):
+    def apart(row, again, twins, run, tolerances):
+        return [] if tolerances.spread else ["apart"]
+
+    monkeypatch.setattr(verification, "differences", apart)
+    (row,) = check(recorded, rows=1).rows
+    assert row.passed and row.within_spread and row.beyond == ("apart",)
+    for failing in (replace(row, differences=("apart",)), replace(row, differences=("apart",), retrained={})):
+        assert not (failing.within_spread or failing.identical)
+    assert str(replace(row, retrained={})).endswith("within the spread of its twins")
+
+
+def test_numbers_that_json_has_not_are_named():
+    row = {"valid_mse": float("nan"), "test_mse": float("inf"), "sparsity_error": np.float64("-inf")}
+    assert verification.results_of(row, row) == {
+        "valid_mse": None,
+        "test_mse": "inf",
+        "sparsity_error": "-inf",
+    }
 
 
 @pytest.mark.parametrize(
@@ -282,7 +305,7 @@ def test_only_short_runs_are_drawn_if_so_asked(recorded):
     together = Store(recorded, EXPERIMENT).read().groupby("batch")["seconds"].sum()
     with pytest.raises(ValueError, match="no rows of at most"):
         check(recorded, seconds=0.9 * together.min())
-    assert check(recorded, seconds=1.1 * together.min()).passed
+    assert check(recorded, seconds=float(together.min())).passed
 
 
 def test_one_row_is_verified_by_its_key(recorded):
@@ -291,6 +314,9 @@ def test_one_row_is_verified_by_its_key(recorded):
     assert outcome.passed and [row.key for row in outcome.rows] == [key]
     with pytest.raises(ValueError, match="There is no row of the key 'abc-0' to verify in demo/verified"):
         check(recorded, key="abc-0")
+    for keys, named in {3: "'0', '1', '2' to", 4: r"'0', '1', '2', \.\.\. to"}.items():
+        with pytest.raises(ValueError, match=f"no row of the key {named} verify"):
+            check(recorded, key=map(str, range(keys)))
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,16 @@ def test_a_union_picks_each_element_from_either_range():
     assert (x[:, 0] * x[:, 1] < 0).mean() == pytest.approx(0.5, abs=0.02)
 
 
+@pytest.mark.parametrize("coin", [0, 1])
+def test_a_union_draws_both_ranges_and_then_its_coins(coin):
+    first, second = Uniform(low=-6.0, high=-2.0), Uniform(low=2.0, high=6.0)
+    found = UniformUnion(first=first, second=second, coin=coin).sample(np.random.RandomState(7), (50,))
+    generator = np.random.RandomState(7)
+    negative, positive = generator.uniform(-6, -2, 50), generator.uniform(2, 6, 50)
+    coins = generator.randint(0, 2, 50)
+    np.testing.assert_array_equal(found, np.where(coins == coin, negative, positive))
+
+
 def test_the_nine_ranges_of_the_division_paper():
     assert [(name, str(trained), str(tested)) for name, (trained, tested) in UNIFORM_RANGES.items()] == [
         ("U[-20,-10)", "U[-20,-10)", "U[-40,-20)"),
@@ -199,6 +209,24 @@ def test_the_grids_of_the_simple_arithmetic_task():
     assert float(sets["test_sqrt"].inputs.max()) == pytest.approx(4.0)
 
 
+def test_the_simple_arithmetic_task_has_four_targets_of_which_a_set_may_compare_one():
+    task = SimpleArithmeticTask()
+    sets = task.evaluation(0)
+    pairs = [(examples.inputs, examples.targets) for examples in sets.values()]
+    for x, found in [task.batch(torch.linspace(0.01, 0.99, 50).view(2, 25), task.constants(0), {}), *pairs]:
+        a, b = x.mT
+        expected = torch.stack([a + b, a * b, a / b, a.sqrt()], 1)
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
+    assert {name: (examples.error, examples.output) for name, examples in sets.items()} == {
+        "test_add": ("mae", 0),
+        "test_mul": ("mae", 1),
+        "test_div": ("mae", 2),
+        "test_sqrt": ("mae", 3),
+        "test": ("mse", None),
+        "valid": ("mse", None),
+    }
+
+
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
@@ -214,6 +242,10 @@ def test_the_grids_of_the_simple_arithmetic_task():
         (lambda: Uniform(low=2.0, high=1.0), "low < high"),
         (lambda: Uniform(low=2.0, hihg=1.0), "no field 'hihg': did you mean 'high'"),
         (lambda: SubsetArithmeticTask(operation="mul", subset_ratio=1.5), "subset_ratio is 1.5"),
+        (
+            lambda: SubsetArithmeticTask(operation="mul", subset_ratio=1.0).operands(0),
+            "need 1 to 100 inputs, but use 150: choose another subset_ratio",
+        ),
     ],
 )
 def test_bad_input_is_refused_with_a_sentence(make, sentence):
@@ -230,7 +262,19 @@ def test_tasks_that_compute_otherwise_share_no_ensemble():
     ]
     assert len(set(structures)) == 5
     assert SingleModuleTask.on("U[10,20)", operation="div").structure() == task.structure()
+    of_four = [SubsetArithmeticTask(operation="mul", inputs=4, subset_ratio=ratio) for ratio in (0.25, 0.5)]
+    of_four += [TenParameterTask(), SingleModuleTask.on("U[1,2)", operation="mul", inputs=4)]
+    assert len({task.structure() for task in of_four}) == 4
 
 
 def test_all_are_validated_on_ten_thousand_examples():
     assert {len(task.evaluation(0)["valid"].inputs) for task in TASKS} == {10_000}
+
+
+def test_a_task_is_called_as_its_training_range():
+    assert [task.label() for task in TASKS] == ["U[-2,2)", "U[1,2)", "U[1,2)", "U[1,2)", "U[0.1,2.1)"]
+
+
+@pytest.mark.parametrize("task", [SubsetArithmeticTask(operation="mul"), TenParameterTask()])
+def test_subsets_are_of_the_ranges_of_the_paper_unless_others_are_named(task):
+    assert (str(task.interpolation), str(task.extrapolation)) == ("U[1,2)", "U[2,6)")

@@ -30,6 +30,8 @@ def test_targets_are_running_products_of_digits_without_zero():
     labels = shared["labels"][PRODUCT.host_draw(0, 0, 64)]
     assert x.shape == (64, 2, 28, 28) and labels.min() >= 1
     assert torch.equal(target, torch.stack([labels[:, 0], labels[:, 0] * labels[:, 1]], 1).float())
+    grey = shared["images"][PRODUCT.host_draw(0, 0, 64)] / 255
+    torch.testing.assert_close(x, (grey - 0.1307) / 0.3081)
 
 
 def test_sums_include_zeros():
@@ -43,11 +45,28 @@ def test_the_splits_do_not_share_images():
     train = set(PRODUCT.host_draw(0, 0, 10**6).flatten().tolist())
     valid, test = (set(PRODUCT.evaluation(0)[name].inputs.flatten().tolist()) for name in ("valid", "test_1"))
     assert train and valid and test and not (train & valid or train & test or valid & test)
+    assert [len(split) for split in digit_images("sklearn").splits.values()] == [1300, 200, 297]
 
 
 def test_sources_are_known_by_name():
-    with pytest.raises(ValueError, match="Unknown source of digits 'mnits': did you mean 'mnist'"):
-        digit_images("mnits")
+    for asked in (digit_images, lambda source: PRODUCT.but(source=source)):
+        with pytest.raises(ValueError, match="Unknown source of digits 'mnits': did you mean 'mnist'"):
+            asked("mnits")
+
+
+def test_there_is_a_test_length():
+    with pytest.raises(ValueError, match="needs at least one test length"):
+        PRODUCT.but(test_lengths=())
+
+
+def test_tasks_of_other_digits_share_no_ensemble():
+    others = {"operation": "sum"}, {"length": 3}, {"test_lengths": (1, 2)}, {"source": "mnist"}
+    assert len({PRODUCT.but(**other).structure() for other in ({}, *others)}) == 5
+
+
+def test_an_example_counts_as_the_maps_that_are_made_of_its_images():
+    maps = DigitSequence(cell=None).build(1).reader.first(torch.zeros(2, 1, 28, 28))
+    assert PRODUCT.model_numbers_per_example(torch.zeros(5, 2)) >= maps.numel()
 
 
 @pytest.mark.parametrize("lengths", [{"length": 5000}, {"test_lengths": (1, 5000)}], ids=str)
@@ -69,6 +88,16 @@ def test_groups_and_their_order_are_those_of_the_seed():
         order = np.random.RandomState([3, epoch]).permutation(len(groups))
         steps = PRODUCT.steps_per_epoch(64)
         np.testing.assert_array_equal(PRODUCT.host_draw(3, epoch * steps, 64), groups[order[:64]])
+
+
+@pytest.mark.parametrize(
+    ("name", "split", "seed"), [("valid", "valid", 47430696), ("test_2", "test", 88253339)]
+)
+def test_evaluated_groups_are_those_of_the_published_seeds(name, split, seed):
+    data = digit_images("sklearn")
+    digits = [index for index in data.splits[split] if data.labels[index] > 0]
+    expected = np.random.RandomState(seed).permutation(digits)[: len(digits) // 2 * 2].reshape(-1, 2)
+    np.testing.assert_array_equal(PRODUCT.evaluation(3)[name].inputs, expected)
 
 
 def test_a_sequence_may_be_as_long_as_there_are_digits():

@@ -30,6 +30,7 @@ def test_the_test_set_goes_on_where_the_data_end():
     sets = FractionalSIRTask().evaluation(0)
     torch.testing.assert_close(sets["valid"].targets[-1], sets["test"].targets[0], rtol=0, atol=1e-8)
     torch.testing.assert_close(sets["test"].targets.sum(1), torch.full((40,), 100.01, dtype=torch.float64))
+    np.testing.assert_allclose(sets["test"].inputs[:, 0], np.linspace(200, 400, 40))
 
 
 class Truth(torch.nn.Module):
@@ -65,5 +66,13 @@ def test_noise_is_that_of_its_seed():
     normal = np.random.RandomState(3).standard_normal((39, 3))
     np.testing.assert_allclose(states[1][1:], states[0][1:] + 0.05 * states[0].std(0) * normal, rtol=1e-12)
     task = FractionalSIRTask(noise=0.05)
+    sets = task.evaluation(0)
+    assert torch.equal(sets["valid"].targets, task.shared()["states"])
+    assert torch.equal(sets["test"].targets, FractionalSIRTask().evaluation(0)["test"].targets)
     assert task.label() == "t in [0, 200], noise 0.05" and FractionalSIRTask().label() == "t in [0, 200]"
     assert len({one.structure() for one in (task, task.but(noise=0.1), task.but(noise_seed=1))}) == 3
+
+
+def test_a_seed_of_noise_is_one_that_numpy_takes():
+    with pytest.raises(ValueError, match="noise_seed is 4294967296"):
+        FractionalSIRTask(noise_seed=2**32)

@@ -87,3 +87,20 @@ def test_both_test_ranges_are_mirrored():
     )
     for name in ("test", "test_paper"):
         torch.testing.assert_close(down[name].inputs, -up[name].inputs)
+
+
+@pytest.mark.parametrize(
+    ("task", "trained", "tested", "printed"),
+    [
+        (TASKS[0], (-1, 1), (-2, 2), (-4, 4)),
+        (TASKS[1], (-1, 1), (-2, 2), (-4, 4)),
+        (TASKS[2], (0, 0.5), (-0.5, 0), (-0.5, 0.5)),
+        (TASKS[3], (0, 2), (0, 4), (0, 4)),
+    ],
+    ids=lambda value: getattr(value, "operation", None),
+)
+def test_sets_fill_the_ranges_of_the_authors_code_and_of_the_paper(task, trained, tested, printed):
+    sets = task.evaluation(0)
+    for name, ends in {"valid": trained, "test": tested, "test_paper": printed}.items():
+        x = sets[name].inputs
+        assert (float(x.min()), float(x.max())) == pytest.approx(ends, abs=2e-3)

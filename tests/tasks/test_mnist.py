@@ -63,6 +63,7 @@ def test_the_digits_come_with_the_repository():
     assert torch.cat([torch.as_tensor(data.splits[part]) for part in ("train", "valid", "test")]).equal(
         torch.arange(70_000)
     )
+    assert [len(data.splits[part]) for part in ("train", "valid", "test")] == [55_000, 5_000, 10_000]
 
 
 def test_they_are_what_torchvision_reads(tmp_path, monkeypatch):
@@ -124,6 +125,11 @@ def test_a_changed_byte_is_noticed_or_changes_nothing(tmp_path, at, change):
         assert str(error).startswith(f"{tmp_path / LABELS} is damaged")
 
 
+def test_a_folder_without_a_name_is_none(monkeypatch):
+    monkeypatch.setenv(MNIST_VARIABLE, "")
+    assert module._folder_of_mnist()[0] == REPOSITORY
+
+
 def test_a_folder_of_ones_own_is_read_instead(tmp_path, monkeypatch):
     monkeypatch.setenv(MNIST_VARIABLE, str(tmp_path / "nowhere"))
     with pytest.raises(ValueError, match="nowhere', which is not a folder; it must hold MNIST/raw"):
@@ -160,13 +166,15 @@ def test_a_library_without_its_repository_downloads(tmp_path, monkeypatch):
     digit_images.cache_clear()
     shutil.rmtree(tmp_path / "nalm")
 
-    def failing(root, download):
-        raise RuntimeError("Error downloading\n train-images")
+    for kind in (RuntimeError, OSError, EOFError):
 
-    monkeypatch.setattr("torchvision.datasets.MNIST", failing)
-    with pytest.raises(
-        ValueError,
-        match=r"cannot be downloaded into .*nalm \(Error downloading train-images\): "
-        r"name a folder .* in NALM_MNIST",
-    ):
-        digit_images("mnist")
+        def failing(root, download, kind=kind):
+            raise kind("Error downloading\n train-images")
+
+        monkeypatch.setattr("torchvision.datasets.MNIST", failing)
+        with pytest.raises(
+            ValueError,
+            match=r"cannot be downloaded into .*nalm \(Error downloading train-images\): "
+            r"name a folder .* in NALM_MNIST",
+        ):
+            digit_images("mnist")

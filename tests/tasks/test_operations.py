@@ -89,6 +89,7 @@ def test_its_targets_are_those_of_the_expression():
         (lambda x, y: a * x + y, "returns one expression of these alone"),
         (lambda a, b: np.sin(a), "Unknown operation|is no operation"),
         (lambda a: a, "must be a function of two operands"),
+        (lambda a, b, c: a + b, "must be a function of two operands"),
         (print, "must be a function of two operands"),
         (doubled, "must be a function of two operands that returns one expression"),
         (larger, "must be a function of two operands that returns one expression"),
@@ -102,9 +103,10 @@ def test_its_targets_are_those_of_the_expression():
         ("a +", "Unknown operation"),
         *(
             (one, "Unknown operation")
-            for one in ("a @ b", "~a", "not a", "a * (7 ^ 2)", "a * (1 << 3)", "a * (1 | 2)")
+            for one in ("a @ b", "~a", "not a", "a * (7 ^ 2)", "a * (1 << 3)", "a * (1 | 2)", "a + True")
         ),
         ("+".join(["a"] * 20_000), "at most 500 characters, not 39999"),
+        ("+".join(["a"] * 251), "at most 500 characters, not 501"),
         ("(" * 240 + "a" + ")" * 240, "Unknown operation"),
         *((one, "computes no number") for one in NO_NUMBERS),
         ("ad", "did you mean 'add'"),

@@ -1,5 +1,7 @@
 """Training draws (torch) and evaluation draws (NumPy) of a range follow the same distribution."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -87,9 +89,23 @@ def test_halves_gives_the_middle_input_to_the_second_half():
     assert (np.sign(x[:2]) == -1).all() and (np.sign(x[2:]) == 1).all()
 
 
-def test_an_empty_range_is_refused():
+@pytest.mark.parametrize("kind", [Uniform, partial(TruncatedNormal, mean=0.0, deviation=1.0)])
+def test_an_empty_range_is_refused(kind):
     with pytest.raises(ValueError, match=r"low < high, but got \[5, 5\)"):
-        TruncatedNormal(mean=0.0, deviation=1.0, low=5.0, high=5.0)
+        kind(low=5.0, high=5.0)
+    with pytest.raises(ValueError, match="low"):
+        kind(low=float("nan"), high=5.0)
+
+
+@pytest.mark.parametrize("digits", [1, 4])
+def test_benford_has_two_or_three_digits(digits):
+    with pytest.raises(ValueError, match=f"digits is {digits}"):
+        Benford(digits=digits)
+
+
+def test_a_deviation_is_positive():
+    with pytest.raises(ValueError, match="deviation is 0"):
+        TruncatedNormal(mean=0.0, deviation=0.0, low=-1.0, high=1.0)
 
 
 @pytest.mark.parametrize(("low", "high"), [(-1e308, 1e308), (1e39, 1e40), (-3e38, 3e38), (-1e39, 0.0)])

@@ -313,6 +313,26 @@ def test_a_checkpoint_from_another_device_or_of_compiled_code_is_not_gone_on_fro
     assert "some.pt was written on another device, or with compiled code" in sentence
 
 
+def test_what_a_training_took_before_it_was_interrupted_counts(tmp_path):
+    runs, checkpoint, told = [run(iterations=20)], Checkpoint(tmp_path / "some.pt", every=0), []
+    Ensemble(runs, compiled=False).train(checkpoint=checkpoint)
+    checkpoint.write(checkpoint.read() | {"seconds": 1000.0})
+    log = Ensemble(runs, compiled=False).train(told.append, checkpoint)
+    assert 1000 < checkpoint.read()["seconds"] < log.seconds < 2000 and told == [20]
+
+
+def test_to_warm_up_trains_nothing():
+    ensemble = Ensemble([run()], compiled=False)
+    before = {name: values.clone() for name, values in ensemble.parameters.items()}
+    ensemble.warm_up()
+    assert all(torch.equal(values, before[name]) for name, values in ensemble.parameters.items())
+
+
+@pytest.mark.parametrize(("iterations", "together"), [(399_999, 1), (400_000, 4)])
+def test_only_of_a_long_training_several_updates_are_compiled_together(iterations, together):
+    assert Ensemble([run(iterations=iterations)], compiled=False).together == together
+
+
 @pytest.mark.parametrize("runs", [[1], run(), [run(), "run"]], ids=["number", "a run alone", "text"])
 def test_what_is_no_run_is_refused(runs):
     with pytest.raises(

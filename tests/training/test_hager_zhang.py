@@ -1,5 +1,7 @@
 """The line search of Hager and Zhang, and L-BFGS with it."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from scipy.optimize import rosen, rosen_der
@@ -87,12 +89,35 @@ def test_the_wolfe_conditions_or_the_approximate_ones_hold(name, first):
     assert step in tried and wolfe(loss, slope, step)
 
 
+@pytest.mark.parametrize(
+    ("loss", "slope", "fulfilled"),
+    [
+        (0.95, -0.95, False),
+        (0.95, -0.85, True),
+        (0.95, 2.0, True),  # it has decreased by a tenth of what the slope at first promised
+        (0.96, 2.0, False),
+        (1 + 9e-7, 0.75, True),  # or it is nearly as low as at first, where the slope is not too steep
+        (1 + 9e-7, 0.85, False),
+        (1 + 2e-6, 0.75, False),
+    ],
+)
+def test_the_conditions_are_those_of_hager_and_zhang(loss, slope, fulfilled):
+    line = LineSearch(X, np.ones(1), 1.0, -np.ones(1))
+    assert line.fulfilled(Trial(0.5, loss, slope, np.ones(1))) == fulfilled
+
+
 def test_it_ends_at_the_lower_end_of_a_bracket_whose_upper_end_is_no_higher():
     loss, slope = FUNCTIONS["Moré and Thuente 3"]
     step, tried = searched(loss, slope, 10.0)
     further, more = searched(loss, slope, 10.0, check_flatness=False)
     assert not wolfe(loss, slope, step) and loss(step) < loss(0.0)
     assert more[: len(tried)] == tried and further != step
+
+
+def test_it_goes_on_where_a_bracket_was_not_flat_before_the_round():
+    loss, slope = FUNCTIONS["Moré and Thuente 4"]
+    step, _ = searched(loss, slope, 3.0)
+    assert wolfe(loss, slope, step)
 
 
 def test_of_a_quadratic_function_the_minimum_is_found_by_one_secant():
@@ -124,6 +149,32 @@ def test_what_cannot_be_searched():
         searched(lambda a: (a - 0.3) ** 2 if a in (0, 1) else np.nan, lambda a: 2 * (a - 0.3))
 
 
+def test_after_the_last_round_the_lower_end_of_the_bracket_is_known():
+    """A loss that jumps where its slope turns."""
+    with pytest.raises(NotFound) as end:
+        searched(lambda a: float(a >= 0.3), lambda a: 1.0 if a >= 0.3 else -1.0)
+    assert 0 < 0.3 - end.value.step < 1e-9
+
+    def jump(x):
+        above = x >= 0.3
+        return above[:, 0].astype(float), np.where(above, 1.0, -1.0)
+
+    found, iterations = minimise_by_line_searches(jump, np.zeros((1, 1)), HagerZhangLBFGS())
+    assert (found[0, 0], iterations[0]) == (end.value.step, 1)
+
+
+def test_it_looks_for_a_bracket_and_back_from_no_loss_so_many_times():
+    def tried(loss):
+        search, steps = LineSearch(X, np.ones(1), 0.0, -np.ones(1)).search(), []
+        with suppress(NotFound, StopIteration):
+            steps.append(next(search)[0])
+            while True:
+                steps.append(search.send((loss(steps[-1]), -np.ones(1)))[0])
+        return len(steps)
+
+    assert (tried(lambda a: -a), tried(lambda a: np.nan)) == (50, 52)
+
+
 def rosenbrocks(x):
     return np.array([rosen(row) for row in x]), np.stack([rosen_der(row) for row in x])
 
@@ -136,6 +187,13 @@ def test_runs_reach_the_minimum_of_rosenbrock_as_each_would_alone():
     for number, start in enumerate(starts):
         alone, done = minimise_by_line_searches(rosenbrocks, start[None], HagerZhangLBFGS())
         assert alone[0].tobytes() == found[number].tobytes() and done[0] == iterations[number]
+
+
+def test_no_entry_of_the_gradient_is_larger_than_the_tolerance_in_the_end():
+    starts = np.array([[0.3, 0.0, 0.0], [0.25, 0.25, 0.25]])
+    settings = HagerZhangLBFGS(gradient_tolerance=0.5)
+    _, iterations = minimise_by_line_searches(lambda x: ((x**2).sum(1), 2 * x), starts, settings)
+    assert iterations.tolist() == [1, 0]
 
 
 def test_it_stops_after_so_many_iterations():
@@ -219,11 +277,18 @@ def test_it_bisects_until_the_slope_turns():
     assert [one.step for one in end.value.value] == [0.625, 0.6875]
 
 
-def test_a_direction_that_ascends_is_replaced_by_the_gradient():
+def test_a_direction_that_ascends_is_replaced_by_the_gradient(monkeypatch):
     """The first search ends with a slope that is steeper than at first, so its pair has the wrong sign."""
+    known = []
+
+    def times(gradient, pairs):
+        known.append(len(pairs))
+        return _times_inverse_hessian(gradient, pairs)
+
+    monkeypatch.setattr(hager_zhang, "_times_inverse_hessian", times)
     answers = (0.0, -1.0), (-1.0, -2.0), (-5.0, 1.0), (-2.0, -1.5)
     places = asked(_minimised(X, HagerZhangLBFGS()), *answers)
-    assert places == pytest.approx([0, 1, 5, 11 / 3, 11 / 3 + 1.5])
+    assert places == pytest.approx([0, 1, 5, 11 / 3, 11 / 3 + 1.5]) and known == [0, 1]
 
 
 def test_what_was_known_of_the_curvature_is_forgotten_with_it(monkeypatch):
@@ -235,5 +300,9 @@ def test_what_was_known_of_the_curvature_is_forgotten_with_it(monkeypatch):
         return -gradient if len(known) == 4 else _times_inverse_hessian(gradient, pairs)
 
     monkeypatch.setattr(hager_zhang, "_times_inverse_hessian", ascends_once)
-    minimise_by_line_searches(rosenbrocks, np.array([[-1.2, 1.0]]), HagerZhangLBFGS(iterations=6))
+    start = np.array([[-1.2, 1.0]])
+    minimise_by_line_searches(rosenbrocks, start, HagerZhangLBFGS(iterations=6))
     assert known == [0, 1, 2, 3, 1, 2]
+    del known[:]
+    minimise_by_line_searches(rosenbrocks, start, HagerZhangLBFGS(iterations=3, memory=1))
+    assert known == [0, 1, 1]

@@ -3,6 +3,7 @@
 import json
 import threading
 from contextlib import suppress
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from nalm.records import Store, code, freshness, run_all
 from nalm.tasks import FractionalSIRTask
 from nalm.training import L1, LBFGS, Recipe, RMSProp, Run
 from nalm.training.checkpoint import SealedCheckpoint
+from nalm.training.ode.answers import Answers
 from nalm.training.ode.ensemble import NODEEnsemble
 from nalm.training.ode.lbfgs import minimise_together
 
@@ -83,6 +85,11 @@ def test_a_run_learns_the_same_in_any_company():
     assert together.iterations.tolist() == [0, 3, 11]
 
 
+def test_a_second_stage_ends_lower_than_the_first():
+    first, both = (NODEEnsemble([run(finish=finish)]).train() for finish in (None, LBFGS(iterations=5)))
+    assert both.errors["valid"][-1, 0] < first.errors["valid"][-1, 0]
+
+
 def bits(log):
     arrays = {
         **log.errors,
@@ -130,6 +137,14 @@ def test_what_a_minimiser_was_answered_is_not_computed_again(tmp_path):
     before = len(asked)
     ensemble().train(checkpoint=SealedCheckpoint(path, every=1e9))
     assert 2 <= before < len(asked) == len(set(asked))
+
+
+def test_parameters_that_differ_in_a_bit_are_asked_for_anew():
+    asked, one = [], np.ones((1, 2))
+    answers = Answers(lambda x: asked.append(x) or (x.sum(1), 2 * x))
+    for x in (one, np.nextafter(one, 2), one):
+        answers(x)
+    assert len(asked) == 2
 
 
 def test_a_checkpoint_of_other_runs_is_not_used(tmp_path):
@@ -180,6 +195,26 @@ def test_rows_hold_weights_and_what_else_is_counted(tmp_path):
     assert again["weights"][0] == rows["weights"][0] and len(Store(tmp_path, "demo/node").read()) == 2
 
 
+def test_an_update_is_negative_where_an_entry_of_a_state_is(monkeypatch):
+    ensemble = NODEEnsemble([run(0), run(1)], compiled=False)
+    states = torch.zeros(4, 2, 3)  # after each step, of each run
+    states[1, 1, 2] = -1e-9
+    zeros = {name: torch.zeros_like(values) for name, values in ensemble.parameters.items()}
+    monkeypatch.setattr(ensemble, "_gradients", lambda parameters, iteration: (None, zeros, states))
+    ensemble._advance(0, 3)
+    assert ensemble.negative.tolist() == [0, 3]
+
+
+def test_a_second_stage_counts_where_compiling_has_to_pay():
+    lengths = [(300, None), (299, None), (100, LBFGS(iterations=200)), (100, LBFGS(iterations=199))]
+    made = [NODEEnsemble([run(iterations=n, finish=finish)], compiled=False) for n, finish in lengths]
+    assert [ensemble._worth_compiling() for ensemble in made] == [True, False, True, False]
+
+
+def test_the_last_weights_are_kept_whatever_the_recipe_says():
+    assert NODEEnsemble([run(selection="best-validation")], compiled=False).selection == "last"
+
+
 def test_rows_depend_on_how_differential_equations_are_trained(tmp_path, monkeypatch):
     run_all([run(iterations=1)], "demo/node", results=str(tmp_path), progress=False)
     assert freshness("demo/node", tmp_path) == "fresh"
@@ -217,18 +252,21 @@ def test_runs_are_minimised_together_as_each_would_be_alone(minimised):
 
 
 def test_iterations_before_a_new_start_count(minimised):
-    """Along a kink the line search ends without a lower point, and a new start finds one."""
+    """Along a kink the line search ends without a lower point, and a new start finds one. The lowest of all
+    is taken.
+    """
+    seen = []
 
     def losses(x):
         kink = x[:, 1] - x[:, 0] ** 2
         slope = 8 * np.sign(kink)
-        return 8 * np.abs(kink) + (1 - x[:, 0]) ** 2, np.stack(
-            [-2 * x[:, 0] * slope - 2 * (1 - x[:, 0]), slope], 1
-        )
+        seen.append(8 * np.abs(kink) + (1 - x[:, 0]) ** 2)
+        return seen[-1], np.stack([-2 * x[:, 0] * slope - 2 * (1 - x[:, 0]), slope], 1)
 
     starts = np.array([[0.377, -0.396], [5.48, -9.235], [3.763, 2.331]])
-    _, iterations = minimise_together(losses, starts, LBFGS(iterations=200))
+    found, iterations = minimise_together(losses, starts, LBFGS(iterations=200))
     assert len(minimised) > len(starts) and iterations.sum() == sum(result.nit for result in minimised)
+    np.testing.assert_array_equal(np.min(seen, 0), losses(found)[0])
 
 
 def test_a_run_that_starts_where_there_is_no_loss_stays_there():
@@ -237,6 +275,24 @@ def test_a_run_that_starts_where_there_is_no_loss_stays_there():
 
     found, _ = minimise_together(losses, np.array([[9.0], [1.0]]), LBFGS(iterations=20))
     assert found[0, 0] == 9.0 and abs(found[1, 0]) < 1e-6
+
+
+def test_where_there_is_no_gradient_there_is_no_loss_either():
+    def losses(x):
+        return (x**2).sum(1), np.where(x > 5, 2 * x, np.nan)
+
+    found, _ = minimise_together(losses, np.array([[9.0]]), LBFGS(iterations=20))
+    assert 5 < found[0, 0] < 9
+
+
+def test_scipy_is_told_the_settings(monkeypatch):
+    told = []
+    minimised = SimpleNamespace(nit=7, status=0)
+    monkeypatch.setattr(scipy.optimize, "minimize", lambda *_, **how: told.append(how) or minimised)
+    settings = LBFGS(iterations=7, memory=3, gradient_tolerance=0.5)
+    minimise_together(lambda x: (x, x), np.ones((1, 1)), settings)
+    (how,) = told
+    assert how["options"] == {"maxcor": 3, "maxiter": 7, "maxfun": 700, "ftol": 0.0, "gtol": 0.5}
 
 
 def test_an_error_in_the_loss_is_not_swallowed():
@@ -254,6 +310,8 @@ def test_nonsense_is_refused():
         node(method="tsit5")
     with pytest.raises(ValueError, match="the loss 'mse'"):
         NODEEnsemble([run(loss="pcc")])
+    with pytest.raises(ValueError, match="without clipping of gradients"):
+        NODEEnsemble([run(clip_gradient_norm=1.0)])
     with pytest.raises(ValueError, match="must divide the last time, 200"):
         NODEEnsemble([run(model=node(step=7.0))])
 

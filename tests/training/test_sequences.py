@@ -32,6 +32,13 @@ def test_a_perfect_cell_multiplies():
     torch.testing.assert_close(exact(images), network(images))
 
 
+@torch.no_grad()
+def test_a_cell_sees_the_number_before_the_state():
+    network, numbers = DigitSequenceNetwork(NAU(2, 1), initial_state=0.0), torch.randn(4, 3)
+    network.cell.weight.copy_(torch.tensor([[1.0, 0.0]]))
+    assert torch.equal(network.accumulate(numbers), numbers)
+
+
 def test_an_exact_sum_starts_from_zero():
     exact = DigitSequenceNetwork(None, initial_state=0.0)
     images = torch.randn(4, 3, 28, 28)

@@ -84,6 +84,8 @@ OPERATIONS = {
     "where is no clamp": lambda x: torch.where(x < 0, x, torch.relu(x)),
     "where has another bound": lambda x: torch.where(x >= -1, x, torch.relu(x)),
     "where asks another": lambda x: torch.where(x[..., :1] >= 0, x[..., 1:2], torch.relu(x[..., 1:2])),
+    "where clamps another": lambda x: torch.where(x[..., :1] >= 0, x[..., :1], torch.relu(x[..., 1:2])),
+    "remainder": lambda x: torch.remainder(x, 0.7),
     "float": lambda x: x.float().double(),
     "truths": lambda x: (x < 0).long().double(),
     "step": lambda x: x[..., ::2],
@@ -103,6 +105,18 @@ def test_a_clamp_with_a_gradient_of_its_own_is_a_clamp(relation, bound):
     clamp = {"Max": {"min": 0}, "Min": {"max": 0}}[bound[:3]]
     model = Function(lambda x: torch.where(relation(x, 0), x, x.detach().clamp(**clamp)))
     assert str(formula(model, ["a"])[0]) == bound
+
+
+@pytest.mark.parametrize("bound", [0, 0.5])
+@pytest.mark.parametrize("relation", [torch.lt, torch.le, torch.gt, torch.ge, torch.eq])
+def test_a_comparison_holds_at_its_bound(relation, bound):
+    model = Function(lambda x: relation(x, bound).double())
+    x = torch.tensor([[bound - 0.25], [bound], [bound + 0.25]], dtype=f64)
+    assert formula_error(formula(model, ["a"]), ["a"], model, x) == 0
+
+
+def test_a_softplus_with_the_usual_threshold_is_one_curve():
+    assert str(formula(nn.Softplus(), ["a"])[0]) == "log(exp(a) + 1)"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +160,9 @@ def test_an_error_is_the_largest():
     assert formula_error(rounded, ["a", "b"], model, torch.tensor([[1.0, 4.0], [1.0, 8.0]])) == 2.0
 
 
-@pytest.mark.parametrize("names", [["pi", "b"], ["cos", "abs"], ["E", "exp"], ["lambda", "I"]])
+@pytest.mark.parametrize(
+    "names", [["pi", "b"], ["cos", "abs"], ["E", "exp"], ["lambda", "I"], ["Heaviside", "b"]]
+)
 def test_inputs_may_have_any_name(names):
     unit, x = RealNPU(2, 1), torch.tensor([[2.0, 3.0], [-1.0, 2.0]])
     (found,) = formula(unit, names)
@@ -160,7 +176,13 @@ class Returning(torch.nn.Module):
 
 
 def test_what_has_no_formula_is_said_in_a_sentence():
-    for digits, error in {-1: ValueError, 2.5: TypeError, "2": TypeError, True: TypeError}.items():
+    for digits, error in {
+        -1: ValueError,
+        2.5: TypeError,
+        "2": TypeError,
+        True: TypeError,
+        False: TypeError,
+    }.items():
         with pytest.raises(error, match=f"^digits must be an integer of at least 0, but it is {digits!r}"):
             formula(NAU(2, 1), ["a", "b"], digits)
     with pytest.raises(TypeError, match="^What has a formula is a torch.nn.Module, not 3"):
@@ -191,6 +213,8 @@ def test_what_has_no_formula_is_said_in_a_sentence():
             ValueError, match=rf"must be \(examples, 2\), one at least, but are \({shape[0]}, "
         ):
             formula_error(sums, ["a", "b"], NAU(2, 1), torch.ones(shape))
+    with pytest.raises(ValueError, match=r"must be \(examples, 2\), one at least, but are \(2,\)"):
+        formula_error(sums, ["a", "b"], NAU(2, 1), torch.ones(2))
     pruned = NAU(2, 1)
     prune.l1_unstructured(pruned, "weight", 1)
     with pytest.raises(ValueError, match="make pruning or a norm of its weights permanent first"):
