@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -59,6 +60,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(20_000, 20, 100)  # looking for garbage took up to a tenth of the time
     gc.enable()
+
+
+def pytest_collect_file(file_path: Path) -> None:
+    """Load a module before its examples are collected: one that is named by itself pytest would load a second
+    time, beside that which its own package imports.
+    """
+    for root, package in ((ROOT, "nalm"), (ROOT / "book", "companion")):
+        if file_path.suffix == ".py" and root / package in file_path.parents:
+            name = ".".join(file_path.relative_to(root).with_suffix("").parts)
+            import_module(name.removesuffix(".__init__"))
 
 
 class NeedsGPU(pytest.skip.Exception):

@@ -30,7 +30,7 @@ def run(tmp_path):
     whether it passed.
     """
 
-    def run(*names, gpu=False, workers=0):
+    def run(*names, gpu=False, workers=0, files=(".",), options=()):
         shutil.copy(CONFTEST, tmp_path)
         (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = gpu\nxfail_strict = true\n")
         (tmp_path / "torch.py").write_text(f"class cuda:\n    is_available = staticmethod(lambda: {gpu})\n")
@@ -46,7 +46,8 @@ def run(tmp_path):
             str(workers),
             "-p",
             "no:cacheprovider",
-            ".",
+            *options,
+            *files,
         ]
         # no time goes into plugins that are not needed
         alone = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -105,3 +106,17 @@ def test_a_module_that_skips_itself_fails(run):
 def test_a_test_that_has_its_gpu_may_not_skip(run):
     said, passed = run("passes", "gpu that skips", gpu=True)
     assert not passed and "Skipped, but every test must run: no time" in said
+
+
+def test_a_module_that_is_named_by_itself_is_loaded_once(run, tmp_path):
+    (tmp_path / "nalm").mkdir()
+    (tmp_path / "nalm" / "__init__.py").write_text("from nalm.units import Unit\n")
+    (tmp_path / "nalm" / "units.py").write_text(
+        'class Unit:\n    """\n    >>> Unit.__name__\n    \'Unit\'\n    """\n'
+    )
+    (tmp_path / "test_same.py").write_text(
+        "import nalm\nfrom nalm.units import Unit\n\ndef test_same(): assert Unit is nalm.Unit\n"
+    )
+    options = "--doctest-modules", "--import-mode=importlib", "-o", "pythonpath=."
+    said, passed = run(files=("nalm/units.py", "test_same.py"), options=options)
+    assert passed and "2 passed" in said[-1]
