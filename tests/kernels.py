@@ -1,8 +1,9 @@
-"""Chapters' kernels, for each of which Jupyter would wait 0.3 s longer than it takes to start and to end."""
+"""Chapters' kernels, which Jupyter and nbval would take a second longer to start and to end."""
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from queue import Empty
 
 from jupyter_client.blocking import BlockingKernelClient
@@ -18,8 +19,9 @@ def wait_less() -> None:
 
 
 class Client(BlockingKernelClient):
-    """Is ready with the kernel's first answer. Jupyter's waits 0.2 s then for what else was said, which nbval
-    tells from what it has asked.
+    """Is ready with the kernel's first answer, once it hears what the kernel says. Jupyter's waits 0.2 s then
+    for what else was said, which nbval tells from what it has asked, and nbval a second for what was said
+    before it listened.
     """
 
     def wait_for_ready(self, timeout: float) -> None:
@@ -27,9 +29,12 @@ class Client(BlockingKernelClient):
         self.kernel_info()
         while time.monotonic() < until and self.is_alive():
             try:
-                return self._handle_kernel_info_reply(self.get_shell_msg(timeout=0.2))
+                self._handle_kernel_info_reply(self.get_shell_msg(timeout=0.2))
             except Empty:
-                pass
+                continue
+            with suppress(Empty):  # a kernel welcomes who listens
+                self.get_iopub_msg(timeout=1)
+            return
         raise RuntimeError("The kernel died, or did not answer in time.")
 
 

@@ -7,6 +7,7 @@ import signal
 import time
 from pathlib import Path
 
+import kernels
 import pytest
 from jupyter_client.manager import start_new_kernel
 from nbval import kernel as of_nbval
@@ -120,6 +121,16 @@ def test_it_ends_with_the_tests(warm):
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=60) == -signal.SIGTERM
+
+
+def test_nbval_is_heard_at_once(warm, monkeypatch):
+    """It asks again, a second later, if it was answered before it listened."""
+    warm()
+    asked, ask = [], kernels.Client.kernel_info
+    monkeypatch.setattr(kernels.Client, "kernel_info", lambda client: asked.append(client) or ask(client))
+    for _ in range(3):
+        of_nbval.RunningKernel("warm").stop()
+    assert len(asked) == 3 * 2  # once to be ready, once by nbval
 
 
 def test_a_kernel_that_dies_is_not_waited_for(warm):
