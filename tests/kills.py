@@ -95,9 +95,9 @@ def _compile(folder: Path, sender: Connection, cxx: str, all_of_it: bool) -> Non
     )
 
 
-def compile_in(folder: Path, processes: int = 1, all_of_it: bool = False) -> list[Found]:
+def compile_in(folder: Path, processes: int = 1, cxx: str = "", all_of_it: bool = False) -> list[Found]:
     """What some processes find that begin at the same time."""
-    begun = [begin(folder, all_of_it=all_of_it) for _ in range(processes)]
+    begun = [begin(folder, cxx, all_of_it) for _ in range(processes)]
     codes = [process.join() or process.exitcode for process, _ in begun]
     assert codes == [0] * processes, f"processes that nobody killed ended with {codes}"
     return [receiver.recv() for _, receiver in begun]

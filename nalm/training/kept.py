@@ -5,7 +5,7 @@ Inductor keeps what it compiles under a hash of the graph, its own settings and 
 is put into a folder of the user's that lives longer than a temporary one. Its name stands for what the hash
 leaves out: the processor, and what :mod:`nalm.training.compiler` changes in inductor.
 
-``make clean-cache`` removes it.
+``make clean-cache`` empties it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ import stat
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
+from typing import Any
 
 import torch
 from platformdirs import user_cache_path
@@ -47,18 +49,26 @@ def keep() -> None:
     in ``TORCHINDUCTOR_CACHE_DIR``.
 
     What is kept is unpickled when it is read, so a folder that somebody else owns or may write to is left
-    alone; then, and where nothing can be written, it is kept for this process only.
+    alone, which is told; then, and where nothing can be written, it is kept for this process only.
     """
     _build_whole_files()
+    _look_for_headers()
     take_the_first()
     if os.environ.get(VARIABLE, _default()) != _default():
         return
     folder = KEPT / _key()
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        own = all(is_own(part) for part in (KEPT, folder)) and os.access(folder, os.W_OK)
+        for part in (KEPT, folder):  # with parents=True alone, KEPT would have the mode that the user has set
+            part.mkdir(parents=True, exist_ok=True, mode=0o700)
+        foreign = [part for part in (KEPT, folder) if not is_own(part)]
+        own = not foreign and os.access(folder, os.W_OK)
     except OSError:
-        own = False
+        foreign, own = [], False
+    if foreign:
+        warnings.warn(
+            f"Each process compiles anew, as others than you may write to {foreign[0]}: remove that folder.",
+            stacklevel=2,
+        )
     if own:
         with suppress(OSError):
             if any(map(_is_cut_off, folder.rglob("*.so"))):
@@ -102,7 +112,8 @@ def _default() -> str:
 
 def clean() -> None:
     """Remove all compiled code that is kept. Processes that run meanwhile may compile again."""
-    shutil.rmtree(KEPT, ignore_errors=True)
+    for folder in KEPT.glob("*/"):
+        _empty(folder)
 
 
 @contextmanager
@@ -110,8 +121,11 @@ def elsewhere() -> Iterator[None]:
     """Compile without what is kept, after that has failed; if it works this time, what is kept is damaged and
     is removed.
     """
+    from torch._inductor.utils import clear_caches
+
     named = os.environ.get(VARIABLE, "")
     _keep_in(_until_the_end())
+    clear_caches()  # what has failed is remembered, and would fail again
     try:
         yield
         if Path(named).parent == KEPT:
@@ -121,8 +135,10 @@ def elsewhere() -> Iterator[None]:
 
 
 def _empty(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(exist_ok=True, mode=0o700)
+    """Remove what is in a folder. It stays: another process would make it anew, with another mode."""
+    for inner in folder.iterdir():
+        with suppress(OSError):  # it may be gone
+            shutil.rmtree(inner) if inner.is_dir() else inner.unlink()
 
 
 def _key() -> str:
@@ -178,6 +194,30 @@ def _trim(folder: Path, largest: int) -> None:
         with suppress(OSError):
             file.unlink()
             size -= of_file
+
+
+@cache
+def _look_for_headers() -> None:
+    """Have a header compiled again that has been removed since, as :func:`clean` in another process does:
+    inductor remembers for which it has done so.
+
+    Where inductor is built otherwise, this is left out.
+    """
+    from torch._inductor import codecache
+
+    precompile: Any = getattr(codecache, "_precompile_header", None)
+    if not hasattr(precompile, "cache_clear"):
+        return
+
+    @wraps(precompile)
+    def found(*arguments: Any, **options: Any) -> str:
+        if os.path.exists(header := precompile(*arguments, **options)):
+            return header
+        precompile.cache_clear()
+        return precompile(*arguments, **options)
+
+    found.cache_clear = precompile.cache_clear  # type: ignore[attr-defined]
+    codecache._precompile_header = found
 
 
 @cache

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import random
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import kills
@@ -56,6 +57,7 @@ def kept_in(tmp_path, monkeypatch):
     from torch._inductor import codecache
 
     monkeypatch.setattr(kept, "KEPT", tmp_path / "compiled")
+    monkeypatch.setattr(kept, "_default", lambda: str(tmp_path / "default"))
     monkeypatch.setenv(kept.VARIABLE, kept._default())
     for name in ("_HEADER_DIR", "_HEADER_LOCK_DIR"):
         monkeypatch.setattr(codecache, name, getattr(codecache, name))
@@ -69,8 +71,14 @@ def named() -> Path:
     return Path(os.environ[kept.VARIABLE])
 
 
-def test_it_is_kept_in_a_folder_of_the_user(kept_in):
-    assert named() == kept_in / kept._key() and named().stat().st_mode & 0o77 == 0
+@pytest.mark.parametrize("umask", [0o022, 0o002, 0])
+def test_it_is_kept_in_a_folder_of_the_user(kept_in, umask):
+    before = os.umask(umask)
+    try:
+        assert named() == kept_in / kept._key()
+    finally:
+        os.umask(before)
+    assert not (kept_in.stat().st_mode | named().stat().st_mode) & 0o77
 
 
 def test_a_folder_that_the_user_names_is_used(kept_in, tmp_path, monkeypatch):
@@ -83,13 +91,17 @@ def test_a_folder_that_the_user_names_is_used(kept_in, tmp_path, monkeypatch):
 def test_a_folder_that_others_may_write_to_is_left_alone(kept_in, mode, inner):
     folder = kept_in / kept._key()
     folder.mkdir(parents=True, mode=0o700)
-    (folder if inner else kept_in).chmod(mode)
+    (foreign := folder if inner else kept_in).chmod(mode)
+    with pytest.warns(UserWarning, match=f"others than you may write to {foreign}: remove that folder"):
+        kept.keep()
     assert kept_in not in named().parents and named().stat().st_mode & 0o77 == 0
 
 
 def test_a_folder_of_somebody_else_is_left_alone(kept_in, monkeypatch):
     (kept_in / kept._key()).mkdir(parents=True, mode=0o700)
     monkeypatch.setattr(os, "getuid", lambda: kept_in.stat().st_uid + 1)
+    with pytest.warns(UserWarning, match=f"others than you may write to {kept_in}"):
+        kept.keep()
     assert kept_in not in named().parents
 
 
@@ -106,6 +118,39 @@ def test_headers_are_kept_with_it(kept_in):
     with kept.elsewhere():
         assert Path(codecache._HEADER_DIR).parent != folder
     assert Path(codecache._HEADER_DIR).parent == folder
+
+
+def test_a_header_that_is_gone_is_compiled_again(kept_in, monkeypatch):
+    from torch._inductor import codecache
+
+    compiled = []
+
+    @cache
+    def precompile(header, **options):
+        (file := named() / header).write_text("")
+        compiled.append(options)
+        return str(file)
+
+    monkeypatch.setattr(codecache, "_precompile_header", precompile)
+    kept._look_for_headers.__wrapped__()
+    for _ in range(2):
+        file = codecache._precompile_header("prefix.h", device="cpu")
+    assert len(compiled) == 1
+    kept.clean()
+    assert not os.path.exists(file) and named().stat().st_mode & 0o77 == 0
+    assert codecache._precompile_header("prefix.h", device="cpu") == file and os.path.exists(file)
+    assert compiled == [{"device": "cpu"}] * 2
+    codecache._precompile_header.cache_clear()
+    codecache._precompile_header("prefix.h", device="cpu")
+    assert len(compiled) == 3
+
+
+def test_what_could_not_be_compiled_is_compiled_elsewhere(loaded, first, tmp_path):
+    cxx = tmp_path / "c++"
+    cxx.write_text(f'#!/usr/bin/env bash\n[[ "$*" = *{tmp_path}/compiled/* ]] && exit 1\nexec c++ "$@"\n')
+    cxx.chmod(0o755)
+    (found,) = loaded(kills.compile_in, tmp_path / "compiled", 1, str(cxx))
+    assert found.bits == first[1][0].bits
 
 
 def test_what_is_damaged_is_compiled_anew(loaded, first):
