@@ -74,25 +74,29 @@ class Checkpoint:
         self._tried = time.monotonic()
 
     def read(self) -> dict[str, Any] | None:
-        """The content; ``None`` if there is none, it cannot be read or is not this user's own: then training
-        starts anew, nothing recorded is touched.
+        """The content; ``None`` if there is none or it cannot be read: then training starts anew, nothing
+        recorded is touched.
 
         Raises:
-            ValueError: a file of PyTorch that is something else.
+            ValueError: a file of PyTorch that is something else, or one that is not this user's own.
         """
+        if self._is_foreign():
+            raise ValueError(
+                f"{self.path} belongs to another user, or others may write it: name another file, or make it "
+                "yours alone."
+            )
         content = self._loaded()
         if content is not None and not (isinstance(content, dict) and "iteration" in content):
             raise ValueError(f"{self.path} is no checkpoint of an ensemble: name another file.")
         return content
 
+    def _is_foreign(self) -> bool:
+        with suppress(OSError):  # there may be none
+            return not is_own(self.path)
+        return False
+
     def _loaded(self) -> Any:
         try:
-            if not is_own(self.path):
-                self.warn(
-                    f"The checkpoint {self.path} belongs to another user, or others may write it; training "
-                    "starts anew."
-                )
-                return None
             return torch.load(self.path, map_location="cpu", weights_only=True)
         except FileNotFoundError:
             return None
@@ -161,9 +165,15 @@ class SealedCheckpoint(Checkpoint):
         super().write({"sha256": _digest(sealed), "bytes": sealed})
 
     def read(self) -> dict[str, Any] | None:
-        """The content; ``None`` if there is none, or not exactly what was written: then training starts anew,
-        nothing recorded is touched.
+        """The content; ``None`` if there is none, it is not exactly what was written or not this user's own:
+        then training starts anew, nothing recorded is touched.
         """
+        if self._is_foreign():
+            self.warn(
+                f"The checkpoint {self.path} belongs to another user, or others may write it; training "
+                "starts anew."
+            )
+            return None
         with suppress(Exception):  # whatever the file holds instead, it is worth only time
             match self._loaded():
                 case {"sha256": str(digest), "bytes": torch.Tensor() as sealed} if digest == _digest(sealed):

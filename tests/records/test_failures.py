@@ -153,10 +153,20 @@ def test_a_checkpoint_that_cannot_be_written_keeps_the_one_before(tmp_path):
 def test_another_file_is_not_taken_for_a_checkpoint(tmp_path):
     for number, content in enumerate(({"weight": torch.ones(1)}, torch.ones(2))):
         torch.save(content, file := tmp_path / f"{number}.pt")
+        file.chmod(0o644)
         before = file.read_bytes()
         with pytest.raises(ValueError, match="pt is no checkpoint of an ensemble: name another file"):
             Ensemble(runs(1)).train(checkpoint=Checkpoint(str(file), every=0))
         assert file.read_bytes() == before
+
+
+def test_a_file_that_others_may_write_is_neither_read_nor_written(tmp_path):
+    (file := tmp_path / "some.pt").write_text("theirs")
+    file.chmod(0o664)
+    why = f"{file} belongs to another user, or others may write it: name another file, or make it yours alone"
+    with pytest.raises(ValueError, match=why):
+        Ensemble(runs(1)).train(checkpoint=Checkpoint(file, every=0))
+    assert file.read_text() == "theirs"
 
 
 def test_a_training_goes_on_without_its_checkpoint(tmp_path, monkeypatch):

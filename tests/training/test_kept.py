@@ -90,7 +90,8 @@ def test_a_folder_that_the_user_names_is_used(kept_in, tmp_path, monkeypatch):
 @pytest.mark.parametrize("inner", [False, True])
 def test_a_folder_that_others_may_write_to_is_left_alone(kept_in, mode, inner):
     folder = kept_in / kept._key()
-    folder.mkdir(parents=True, mode=0o700)
+    for part in (kept_in, folder):
+        part.mkdir(mode=0o700)
     (foreign := folder if inner else kept_in).chmod(mode)
     with pytest.warns(UserWarning, match=f"others than you may write to {foreign}: remove that folder"):
         kept.keep()
