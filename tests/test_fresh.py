@@ -1,6 +1,7 @@
 """A bare machine is bare, and the table of versions is that of what was tested."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -58,7 +59,7 @@ def test_a_python_for_which_nothing_is_locked_is_refused_before_anything_is_inst
     python = tmp_path / "another"
     if version:  # one that says its version and can do nothing else
         code = f"import sys; sys.version_info = {version}; exec(sys.argv[1])"
-        python.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{code}' \"$2\"\n")
+        python.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c '{code}' \"$2\"\n")
         python.chmod(0o755)
     command = ["make", "setup", f"PYTHON={python}"]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

@@ -49,7 +49,8 @@ def keep() -> None:
     in ``TORCHINDUCTOR_CACHE_DIR``.
 
     What is kept is unpickled when it is read, so a folder that somebody else owns or may write to is left
-    alone, which is told; then, and where nothing can be written, it is kept for this process only.
+    alone. Inductor reads its own commands as a shell would, so a folder with a space or a quote in its path
+    is of no use. Both is told; then, and where nothing can be written, it is kept for this process only.
     """
     _build_whole_files()
     _look_for_headers()
@@ -57,6 +58,13 @@ def keep() -> None:
     if os.environ.get(VARIABLE, _default()) != _default():
         return
     folder = KEPT / _key()
+    if not _is_one_word(folder):
+        warnings.warn(
+            f"Each process compiles anew, as the compiler cannot read the space or quote in {KEPT}: name "
+            f"another folder in {VARIABLE}.",
+            stacklevel=2,
+        )
+        return _keep_in(_until_the_end())
     try:
         for part in (KEPT, folder):  # with parents=True alone, KEPT would have the mode that the user has set
             part.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -75,6 +83,12 @@ def keep() -> None:
                 _empty(folder)
         _trim(KEPT, LARGEST)
     _keep_in(str(folder) if own else _until_the_end())
+
+
+def _is_one_word(path: Path) -> bool:
+    with suppress(ValueError):  # a quote has no other
+        return shlex.split(str(path)) == [str(path)]
+    return False
 
 
 def _until_the_end() -> str:
@@ -223,7 +237,7 @@ def _look_for_headers() -> None:
 @cache
 def _build_whole_files() -> None:
     """Have the C++ compiler write under another name first: one that is killed leaves no half file that would
-    be loaded later.
+    be loaded later. And have it find PyTorch where that is in a folder with a space or a quote in its path.
 
     Where inductor is built otherwise, this is left out.
     """
@@ -233,7 +247,10 @@ def _build_whole_files() -> None:
     if build is None or list(inspect.signature(build).parameters) != ["cmd_line", "cwd"]:
         return
 
+    libraries = f"-L{Path(torch.__file__).parent / 'lib'}"
+
     def whole(cmd_line: str, cwd: str) -> None:
+        cmd_line = cmd_line.replace(f"{libraries} ", f"{shlex.quote(libraries)} ")
         words = shlex.split(cmd_line)
         place = words.index("-o") + 1 if "-o" in words[:-1] else 0
         if not place:

@@ -1,6 +1,7 @@
 """Old and new code side by side: equal code confirms rows, and one other bit does not."""
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -180,7 +181,9 @@ def test_another_pytorch_confirms_its_own_rows(version, freshly, tmp_path, monke
     run_all(runs, EXPERIMENT, results=str(tmp_path), progress=False)
     assert freshness(EXPERIMENT, tmp_path) == OLDER
     python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\n[ "$1" = -c ] && echo {version} || exec {sys.executable} "$@"\n')
+    python.write_text(
+        f'#!/bin/sh\n[ "$1" = -c ] && echo {version} || exec {shlex.quote(sys.executable)} "$@"\n'
+    )
     python.chmod(0o755)
     monkeypatch.setattr(forked, "INTERPRETERS", {sys.executable, str(python)})
     found = compare_code(folder=tmp_path, progress=False, python=str(python))

@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import random
+import re
+import shlex
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -104,6 +106,34 @@ def test_a_folder_of_somebody_else_is_left_alone(kept_in, monkeypatch):
     with pytest.warns(UserWarning, match=f"others than you may write to {kept_in}"):
         kept.keep()
     assert kept_in not in named().parents
+
+
+@pytest.mark.parametrize("part", ["a b", "a'b", 'a"b', "a\\b"])
+def test_a_folder_that_the_compiler_cannot_read_is_told(kept_in, tmp_path, monkeypatch, part):
+    monkeypatch.setattr(kept, "KEPT", tmp_path / part / "compiled")
+    with pytest.warns(
+        UserWarning, match=f"space or quote in {re.escape(str(kept.KEPT))}: name another folder"
+    ):
+        kept.keep()
+    assert kept.KEPT not in named().parents and named().is_dir() and not kept.KEPT.exists()
+
+
+@pytest.mark.parametrize("part", ["ab", "a b", "a'b", "ü"])
+def test_pytorch_is_found_in_any_folder(tmp_path, monkeypatch, part):
+    from torch._inductor import cpp_builder
+
+    called = []
+
+    def _run_compile_cmd(cmd_line, cwd):
+        called.append(shlex.split(cmd_line))
+        Path(called[-1][-1]).touch()
+
+    monkeypatch.setattr(cpp_builder, "_run_compile_cmd", _run_compile_cmd)
+    monkeypatch.setattr(torch, "__file__", str(tmp_path / part / "torch" / "__init__.py"))
+    kept._build_whole_files.__wrapped__()
+    folder = f"{tmp_path}/{part}/torch/lib"
+    cpp_builder._run_compile_cmd(f"g++ a.cpp -L{folder} -ltorch -o {tmp_path}/a.so", ".")
+    assert called[0][:4] == ["g++", "a.cpp", f"-L{folder}", "-ltorch"] and (tmp_path / "a.so").exists()
 
 
 def test_where_there_can_be_no_folder_it_is_kept_for_this_process(kept_in):
