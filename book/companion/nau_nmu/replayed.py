@@ -192,7 +192,8 @@ def either_draw(
         for what, (one, other) in pairs.items()
     ]
     columns = ["statement", "published", "first weights", "agrees", "replay", "it agrees"]
-    table = Table(lines, f"{item.name}, the lines that are replayed", columns=columns)
+    caption, folded = f"{item.name}, the lines that are replayed", "The numbers from either draw"
+    table = Table(lines, caption, columns=columns, folded=folded)
     rates = [pair for what, pair in pairs.items() if what.endswith("success rate")]
     numbers = {}
     for place, arm in enumerate(("first", "replay")):
