@@ -150,9 +150,12 @@ def elsewhere() -> Iterator[None]:
 
 def _empty(folder: Path) -> None:
     """Remove what is in a folder. It stays: another process would make it anew, with another mode."""
-    for inner in folder.iterdir():
-        with suppress(OSError):  # it may be gone
-            shutil.rmtree(inner) if inner.is_dir() else inner.unlink()
+    with suppress(OSError):  # it may be gone itself
+        for inner in folder.iterdir():
+            if inner.is_dir():
+                shutil.rmtree(inner, ignore_errors=True)
+            else:
+                inner.unlink(missing_ok=True)
 
 
 def _key() -> str:

@@ -176,6 +176,15 @@ def test_a_header_that_is_gone_is_compiled_again(kept_in, monkeypatch):
     assert len(compiled) == 3
 
 
+def test_a_folder_that_is_gone_is_empty(tmp_path):
+    kept._empty(tmp_path / "gone")
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    for file in ("folder/inner/a", "folder/b"):
+        (tmp_path / file).touch()
+    kept._empty(tmp_path / "folder")
+    assert not list((tmp_path / "folder").iterdir())
+
+
 def test_what_could_not_be_compiled_is_compiled_elsewhere(loaded, first, tmp_path):
     cxx = tmp_path / "c++"
     cxx.write_text(f'#!/usr/bin/env bash\n[[ "$*" = *{tmp_path}/compiled/* ]] && exit 1\nexec c++ "$@"\n')
